@@ -1,0 +1,60 @@
+"""Sessions: tests, lint, typing (default); perf, refresh (named).
+
+Every session installs what it needs into an environment of its own, with the versions of
+`constraints.txt`. What stands behind `--` goes to the tool the session runs.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.needs_version = ">=2024.10.9"
+nox.options.sessions = ["tests", "lint", "typing"]
+nox.options.reuse_venv = "yes"
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the project's dependencies and these groups, at the constrained versions."""
+    requirements = [
+        *PROJECT["project"]["dependencies"],
+        *nox.project.dependency_groups(PROJECT, *groups),
+    ]
+    session.install(*requirements, "-c", "constraints.txt")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The bench's own tests; no GPU, no network."""
+    install(session, "tests")
+    session.run("pytest", "tests", "--benchmark-disable", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff: rules and format."""
+    session.install(*nox.project.dependency_groups(PROJECT, "lint"), "-c", "constraints.txt")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def typing(session: nox.Session) -> None:
+    """Mypy, strict."""
+    install(session, "typing")
+    session.run("mypy")
+
+
+@nox.session(default=False)
+def perf(session: nox.Session) -> None:
+    """The main job: measure and judge every technique this machine can run."""
+    install(session, "perf")
+    session.run("pytest", "perf_tests", *session.posargs)
+
+
+@nox.session(default=False)
+def refresh(session: nox.Session) -> None:
+    """Record new baselines: nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"."""
+    install(session, "perf")
+    session.run("pytest", "perf_tests", "--perf-update-baselines", *session.posargs)

@@ -1,0 +1,14 @@
+"""Does no more work than its baseline: operations and the dtypes they compute in, exactly."""
+
+import pytest
+
+from fixtures.measurement import Observation
+from fixtures.plugin import Judge
+from fixtures.verdicts import Case, judge_counters
+
+
+def test_counters(observed: Observation, case: Case, judge: Judge) -> None:
+    """There is no noise in a count: one operation more is a regression."""
+    if not observed.counters:
+        pytest.skip("unjudged: this device, or compiled code on it, has no census of operations")
+    judge(judge_counters(case, observed.counters))

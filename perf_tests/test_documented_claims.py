@@ -1,0 +1,56 @@
+"""Saves what its documents say it saves; a claim that does not hold here is an xfail."""
+
+import pytest
+
+from fixtures.measurement import Bench, Observation
+from fixtures.metrics import PEAK_MEMORY
+from fixtures.report.record import RunRecord
+from fixtures.scenarios import Scenario
+from fixtures.techniques.registry import Claim
+
+
+def _figures(
+    claim: Claim, scenario: Scenario, bench: Bench, run: RunRecord
+) -> tuple[float, float] | None:
+    """The technique's figure and that of the one it is compared with, as far as both are known."""
+    other = scenario.beside(claim.than)
+    if claim.metric is PEAK_MEMORY:
+        mine, theirs = bench.seen(scenario), bench.seen(other)
+        if not (mine and theirs and mine.peak_bytes and theirs.peak_bytes):
+            return None
+        return mine.peak_bytes[claim.component], theirs.peak_bytes[claim.component]
+    mine_s = run.scenarios[scenario.id].speedup
+    theirs_record = run.scenarios.get(other.id)
+    if mine_s is None or theirs_record is None:
+        return None
+    if other.is_reference:
+        return 1 / mine_s.estimate, 1.0
+    if theirs_record.speedup is None:
+        return None
+    return 1 / mine_s.estimate, 1 / theirs_record.speedup.estimate
+
+
+def test_documented_claims(
+    scenario: Scenario, observed: Observation, bench: Bench, run_record: RunRecord
+) -> None:
+    """Every claim of the technique's documents, with this machine's figures."""
+    claims = scenario.technique.claims
+    if not claims:
+        pytest.skip("its documents claim nothing that is measured here")
+    failing, unknown = [], []
+    for claim in claims:
+        figures = _figures(claim, scenario, bench, run_record)
+        if figures is None:
+            unknown.append(str(claim))
+            run_record.claims["not measured"] += 1
+            continue
+        mine, theirs = figures
+        held = claim.metric.is_worse(theirs, than=mine)
+        run_record.claims["hold" if held else "do not hold here"] += 1
+        if not held:
+            text = PEAK_MEMORY.format if claim.metric is PEAK_MEMORY else "{:.3f}".format
+            failing.append(f"claims {claim}, has {text(mine)} against {text(theirs)}")
+    if failing:
+        pytest.xfail(f"{scenario.id}: does not hold on this device: {'; '.join(failing)}")
+    if len(unknown) == len(claims):
+        pytest.skip(f"not measured in this run: {'; '.join(unknown)}")

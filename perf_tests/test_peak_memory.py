@@ -1,0 +1,27 @@
+"""No hungrier than its baseline allows, as a whole and in each component."""
+
+import pytest
+
+from fixtures.devices import WHOLE, Device
+from fixtures.measurement import Bench, Observation
+from fixtures.plugin import Judge
+from fixtures.report.record import ScenarioRecord
+from fixtures.scenarios import Scenario
+from fixtures.verdicts import Case, judge_peak_memory
+
+
+def test_peak_memory(
+    scenario: Scenario,
+    observed: Observation,
+    bench: Bench,
+    device: Device,
+    case: Case,
+    record: ScenarioRecord,
+    judge: Judge,
+) -> None:
+    """The peak is counted over one warm call, weights included."""
+    if not observed.peak_bytes:
+        pytest.skip("unjudged: compiled code allocates past the ledger of tensor storages")
+    record.peak_bytes = observed.peak_bytes[WHOLE]
+    record.reference_peak_bytes = bench.active(scenario.reference).peak_bytes[WHOLE]
+    judge(judge_peak_memory(case, observed.peak_bytes, exact=device.exact_memory))

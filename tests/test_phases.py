@@ -1,0 +1,178 @@
+"""Phases: which component of a pipeline is at work."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from fixtures.devices.phases import Phases
+
+
+class Vae(nn.Module):
+    """Decodes through its parts, as diffusers' do: its own forward is never called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.post_quant_conv = nn.Identity()
+        self.decoder = nn.Identity()
+
+    def decode(self, latents: torch.Tensor) -> torch.Tensor:
+        decoded: torch.Tensor = self.decoder(self.post_quant_conv(latents))
+        return decoded
+
+
+class Pipeline:
+    """Text encoder once, denoiser twice, VAE twice (slices)."""
+
+    def __init__(self, denoiser: str = "unet") -> None:
+        self.text_encoder = nn.Identity()
+        self.denoiser = denoiser
+        setattr(self, denoiser, nn.Identity())
+        self.vae = Vae()
+
+    def __call__(self) -> None:
+        x = self.text_encoder(torch.ones(1))
+        for _ in range(2):
+            x = getattr(self, self.denoiser)(x)
+        for _ in range(2):
+            self.vae.decode(x)
+
+
+def phases_of(pipeline: Any) -> list[str]:
+    """The phases of one call."""
+    seen: list[str] = []
+    with Phases(pipeline, seen.append):
+        pipeline()
+    return seen
+
+
+def hook_count(pipeline: Any) -> int:
+    """Forward pre-hooks left anywhere in the pipeline."""
+    components = [part for part in vars(pipeline).values() if isinstance(part, nn.Module)]
+    return sum(len(m._forward_pre_hooks) for part in components for m in part.modules())
+
+
+@pytest.mark.parametrize("denoiser", ["unet", "transformer"])
+def test_each_component_starts_once(denoiser: str) -> None:
+    assert phases_of(Pipeline(denoiser)) == ["text_encoder", "denoiser", "vae"]
+
+
+def test_every_call_tells_its_phases_anew() -> None:
+    pipeline = Pipeline()
+    seen: list[str] = []
+    with Phases(pipeline, seen.append) as phases:
+        pipeline()
+        pipeline()
+        assert phases.current == "vae"
+    assert seen == ["text_encoder", "denoiser", "vae"] * 2
+
+
+def test_calls_are_steps_and_slices() -> None:
+    pipeline = Pipeline()
+    with Phases(pipeline, lambda _: None) as phases:
+        pipeline()
+    assert phases.calls == {"text_encoder": 1, "denoiser": 2, "vae": 2}
+
+
+def test_leaving_removes_every_hook() -> None:
+    pipeline = Pipeline()
+    phases_of(pipeline)
+    assert hook_count(pipeline) == 0
+
+
+def test_leaving_after_an_exception_removes_every_hook() -> None:
+    pipeline = Pipeline()
+
+    def raising(component: str) -> None:
+        if component == "denoiser":
+            raise MemoryError(component)
+
+    with pytest.raises(MemoryError), Phases(pipeline, raising):
+        pipeline()
+    assert hook_count(pipeline) == 0
+
+
+def test_a_module_that_refuses_its_hook_leaves_none_on_the_others() -> None:
+    class Refusing(nn.Module):
+        def register_forward_pre_hook(self, *_: Any, **__: Any) -> Any:
+            raise RuntimeError("no hooks here")
+
+    pipeline = Pipeline()
+    pipeline.vae.decoder = Refusing()
+    with pytest.raises(RuntimeError, match="no hooks here"), Phases(pipeline, print):
+        pass
+    assert hook_count(pipeline) == 0
+
+
+def test_a_wrapper_in_the_place_of_the_unet_is_the_denoiser() -> None:
+    class Wrapper(nn.Module):
+        def __init__(self, traced: nn.Module) -> None:
+            super().__init__()
+            self.traced = traced
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.traced(x)
+            return out
+
+    pipeline = Pipeline()
+    pipeline.unet = Wrapper(nn.Identity())  # type: ignore[attr-defined]
+    assert phases_of(pipeline) == ["text_encoder", "denoiser", "vae"]
+
+
+def test_a_proxy_that_delegates_is_watched_through_what_it_delegates_to() -> None:
+    class Proxy:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def __call__(self, *args: Any) -> Any:
+            return self.inner(*args)
+
+    pipeline = Pipeline()
+    pipeline.unet = Proxy(pipeline.unet)  # type: ignore[attr-defined]
+    assert phases_of(Proxy(pipeline)) == ["text_encoder", "denoiser", "vae"]
+
+
+def test_what_takes_no_hooks_or_is_missing_counts_to_the_phase_before() -> None:
+    pipeline = Pipeline()
+    pipeline.unet = lambda x: x  # type: ignore[attr-defined]
+    assert phases_of(pipeline) == ["text_encoder", "vae"]
+    bare = SimpleNamespace(vae=None)
+    with Phases(bare, print) as phases:
+        assert phases.current is None
+
+
+def test_a_unet_compiled_as_a_whole_is_still_seen_and_left_as_it_was() -> None:
+    pipeline = Pipeline()
+    unet: nn.Module = pipeline.unet  # type: ignore[attr-defined]
+    unet.compile(backend="eager")
+    pipeline()
+    before = unet._compiled_call_impl
+    assert phases_of(pipeline) == ["text_encoder", "denoiser", "vae"]
+    assert unet._compiled_call_impl is before
+
+
+def test_a_patched_forward_is_inside_its_phase() -> None:
+    """Offloading moves weights inside of a replaced forward: that belongs to the component."""
+    pipeline = Pipeline()
+    seen: list[str] = []
+    unet: nn.Module = pipeline.unet  # type: ignore[attr-defined]
+    plain = unet.forward
+
+    @functools.wraps(plain)
+    def onload(x: torch.Tensor) -> torch.Tensor:
+        seen.append("onload")
+        out: torch.Tensor = plain(x)
+        return out
+
+    unet.forward = onload
+    with Phases(pipeline, seen.append):
+        pipeline()
+    assert seen == ["text_encoder", "denoiser", "onload", "onload", "vae"]
