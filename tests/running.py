@@ -1,0 +1,24 @@
+"""Run the suite as a user would, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+TIMEOUT_S = 600
+
+
+def run_suite(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Call `pytest perf_tests` with these arguments."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "perf_tests", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        check=False,
+    )

@@ -1,0 +1,252 @@
+"""The floors of `fixtures/__init__.py`, read from there and held against the imports."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import fixtures
+
+REPOSITORY = Path(__file__).parent.parent
+HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
+PYTEST_FLOOR = 3
+ROOTS = ("conftest", "fixtures.plugin", "perf_tests.")
+"""What collection imports by itself; a name that ends with a dot stands for all below it."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name; `lazy` inside a function, `typing` for the type checker alone."""
+
+    name: str
+    line: int
+    lazy: bool
+    typing: bool
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+
+@cache
+def floors() -> dict[str, int]:
+    """Module or package to floor, from the numbered list of the docstring."""
+    text = fixtures.__doc__ or ""
+    found = {}
+    for number, item in re.findall(r"^(\d)\. (.*(?:\n {3}.*)*)", text, re.MULTILINE):
+        for words in re.findall(r"`([^`]+)`", item):
+            found.update(dict.fromkeys(words.removesuffix(".py").split(), int(number)))
+    return found
+
+
+def floor_of(module: str) -> int | None:
+    """The floor of a module by its dotted name; None where it has none."""
+    package, _, rest = module.partition(".")
+    return floors().get(rest.partition(".")[0] if package == "fixtures" else package)
+
+
+@cache
+def modules() -> dict[str, str]:
+    """Dotted name to source of everything that stands on a floor."""
+    paths = [REPOSITORY / "conftest.py"]
+    for folder in ("fixtures", "perf_tests"):
+        paths += sorted((REPOSITORY / folder).rglob("*.py"))
+    return {
+        ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path.read_text(encoding="utf-8")
+        for path in paths
+    }
+
+
+class _Imports(ast.NodeVisitor):
+    """Collects the imports of a module."""
+
+    def __init__(self) -> None:
+        self.found: list[Import] = []
+        self._functions = 0
+        self._typing = False
+
+    def _add(self, name: str, line: int) -> None:
+        self.found.append(Import(name, line, self._functions > 0, self._typing))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._add(alias.name, node.lineno)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        assert node.level == 0, f"line {node.lineno}: relative imports hide the floor"
+        for alias in node.names:
+            self._add(f"{node.module}.{alias.name}", node.lineno)
+
+    def _visit_function(self, node: ast.AST) -> None:
+        self._functions += 1
+        self.generic_visit(node)
+        self._functions -= 1
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _visit_function
+
+    def visit_If(self, node: ast.If) -> None:
+        before = self._typing
+        self._typing = before or "TYPE_CHECKING" in ast.unparse(node.test)
+        for child in node.body:
+            self.visit(child)
+        self._typing = before
+        for child in node.orelse:
+            self.visit(child)
+
+
+@cache
+def imports(source: str) -> list[Import]:
+    """Every import of a module, wherever it stands."""
+    visitor = _Imports()
+    visitor.visit(ast.parse(source))
+    return visitor.found
+
+
+def _own(name: str, known: Mapping[str, str]) -> list[str]:
+    """The modules of this repository that an import runs: packages first, then the module."""
+    parts = name.split(".")
+    prefixes = [".".join(parts[: count + 1]) for count in range(len(parts))]
+    return [prefix for prefix in prefixes if prefix in known]
+
+
+def collected(known: Mapping[str, str]) -> set[str]:
+    """Every module that collection imports, through module-level imports."""
+    waiting = [name for name in known if any(_is_root(name, root) for root in ROOTS)]
+    seen: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        waiting += _own(module, known)
+        for one in imports(known[module]):
+            if not (one.lazy or one.typing):
+                waiting += _own(one.name, known)
+    return seen
+
+
+def _is_root(name: str, root: str) -> bool:
+    return name.startswith(root) if root.endswith(".") else name == root
+
+
+def violations(known: Mapping[str, str]) -> list[str]:
+    """Everything that breaks the floors, one line each."""
+    found = []
+    at_collection = collected(known)
+    for module, source in known.items():
+        if module == "fixtures":
+            continue
+        floor = floor_of(module)
+        if floor is None:
+            found.append(f"{module} is on no floor")
+            continue
+        for one in imports(source):
+            where = f"{module}:{one.line} (floor {floor}) imports {one.name}"
+            own = _own(one.name, known)
+            target = floor_of(own[-1]) if own and own[-1] != "fixtures" else None
+            if target is not None and target > floor:
+                found.append(f"{where} from floor {target} above")
+            if one.package in ("pytest", "_pytest", "pytest_benchmark") and floor < PYTEST_FLOOR:
+                found.append(f"{where}: pytest stays on floor {PYTEST_FLOOR} and above")
+            if one.package in HEAVY and floor == 0:
+                found.append(f"{where}: floor 0 knows no torch")
+            if one.package in HEAVY - {"torch"} and floor == 1 and not one.lazy:
+                found.append(f"{where}: floor 1 knows torch alone")
+            if one.package in HEAVY and not (one.lazy or one.typing) and module in at_collection:
+                found.append(f"{where} while tests are collected")
+    return found
+
+
+def test_imports_only_go_down_and_every_module_has_a_floor() -> None:
+    assert violations(modules()) == []
+
+
+def test_every_name_on_a_floor_exists() -> None:
+    known = modules()
+    missing = [
+        name
+        for name in floors()
+        if name not in known
+        and f"fixtures.{name}" not in known
+        and not (REPOSITORY / name).is_dir()
+    ]
+    assert missing == []
+    assert sorted(set(floors().values())) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("fixtures.metrics", "import fixtures.machine", "from floor 1 above"),
+        ("fixtures.metrics", "from fixtures import plugin", "from floor 3 above"),
+        ("fixtures.metrics", "def f():\n    from fixtures.machine import commit", "1 above"),
+        ("fixtures.verdicts", "def f():\n    import torch", "floor 0 knows no torch"),
+        ("fixtures.statistics", "import pytest", "pytest stays on floor 3"),
+        ("fixtures.measurement", "from pytest import fixture", "pytest stays on floor 3"),
+        ("fixtures.machine", "import torch", "while tests are collected"),
+        ("fixtures.techniques.layout", "import torch.nn", "while tests are collected"),
+        (
+            "fixtures.techniques.layout",
+            "try:\n    from diffusers import DiffusionPipeline\nexcept ImportError:\n    pass",
+            "while tests are collected",
+        ),
+        ("fixtures.machine", "import diffusers", "floor 1 knows torch alone"),
+        ("fixtures.helpers", "", "is on no floor"),
+        (
+            "fixtures.measurement",
+            "from fixtures.devices.cpu import CpuDevice",
+            "fixtures.devices.cpu:",
+        ),
+    ],
+)
+def test_the_checker_sees_a_violation(module: str, source: str, complaint: str) -> None:
+    assert any(complaint in line for line in violations({**modules(), module: source}))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f():\n    import torch",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
+        "from fixtures.metrics import LATENCY",
+    ],
+)
+def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:
+    assert violations({**modules(), "fixtures.techniques.layout": source}) == []
+
+
+def test_collecting_the_suite_imports_no_torch(tmp_path: Path) -> None:
+    plugin = tmp_path / "name_imported_modules.py"
+    plugin.write_text(
+        "import sys\n"
+        "def pytest_unconfigure(config):\n"
+        f"    heavy = sorted({set(HEAVY)!r} & set(sys.modules))\n"
+        "    print('imported:', ','.join(heavy) or 'nothing')\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "perf_tests", "--collect-only", "-q"),
+            *("-p", "name_imported_modules"),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
+    assert "imported: nothing" in done.stdout
+    assert "[storybook-fp32]" in done.stdout

@@ -1,0 +1,337 @@
+"""The CUDA device, on a fake `torch.cuda` whose allocator follows a script."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from fixtures.devices import WHOLE, DeviceError
+from fixtures.devices.cuda import CudaDevice
+from fixtures.devices.keys import device_key
+
+GIB = 2**30
+
+
+class FakeCuda:
+    """`torch.cuda` as far as the device asks it, with an allocator that only counts."""
+
+    def __init__(
+        self,
+        name: str = "NVIDIA H200",
+        memory: int = 139 * GIB,
+        capability: tuple[int, int] = (9, 0),
+        devices: int = 1,
+    ) -> None:
+        self.properties = SimpleNamespace(
+            name=name,
+            total_memory=memory,
+            major=capability[0],
+            minor=capability[1],
+            multi_processor_count=132,
+        )
+        self.devices = devices
+        self.log: list[str] = []
+        self.allocated = 0
+        self.peak = 0
+        self.workspace = 0
+
+    def allocate(self, size: int) -> None:
+        self.allocated += size
+        self.peak = max(self.peak, self.allocated)
+
+    def free(self, size: int) -> None:
+        self.allocated -= size
+
+    def is_available(self) -> bool:
+        return self.devices > 0
+
+    def device_count(self) -> int:
+        return self.devices
+
+    def current_device(self) -> int:
+        return 0
+
+    def get_device_properties(self, index: int) -> Any:
+        return self.properties
+
+    def synchronize(self, index: int) -> None:
+        self.log.append("synchronize")
+
+    def memory_allocated(self, index: int) -> int:
+        return self.allocated
+
+    def max_memory_allocated(self, index: int) -> int:
+        return self.peak
+
+    def reset_peak_memory_stats(self, index: int) -> None:
+        self.peak = self.allocated
+
+    def empty_cache(self) -> None:
+        self.log.append("empty_cache")
+
+    def clear_workspaces(self) -> None:
+        self.log.append("clear workspaces")
+        self.free(self.workspace)
+        self.workspace = 0
+
+
+class Allocating(nn.Module):
+    """A component that needs `scratch` bytes while it runs and keeps `kept` of them."""
+
+    def __init__(self, cuda: FakeCuda, *scratch: int, kept: int = 0) -> None:
+        super().__init__()
+        self.cuda, self.scratch, self.kept, self.calls = cuda, scratch, kept, 0
+
+    def forward(self) -> None:
+        size = self.scratch[self.calls % len(self.scratch)]
+        self.calls += 1
+        if size < 0:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        self.cuda.allocate(size)
+        self.cuda.free(size - self.kept)
+
+
+def pipeline_of(cuda: FakeCuda, text: int = 10, unet: tuple[int, ...] = (50, 70)) -> Any:
+    return SimpleNamespace(
+        text_encoder=Allocating(cuda, text, kept=1),
+        unet=Allocating(cuda, *unet),
+        vae=SimpleNamespace(decoder=Allocating(cuda, 40)),
+    )
+
+
+def call(pipeline: Any) -> None:
+    pipeline.text_encoder()
+    pipeline.unet()
+    pipeline.unet()
+    pipeline.vae.decoder()
+
+
+def test_the_peak_of_each_phase_is_its_own_and_includes_what_was_there() -> None:
+    cuda = FakeCuda()
+    cuda.allocate(1000)
+    pipeline = pipeline_of(cuda)
+    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
+        call(pipeline)
+    assert trace.peak_bytes == {"text_encoder": 1010, "denoiser": 1071, "vae": 1041, WHOLE: 1071}
+    assert trace.calls == {"text_encoder": 1, "denoiser": 2, "vae": 1}
+
+
+def test_what_a_warm_up_took_does_not_count() -> None:
+    cuda = FakeCuda()
+    cuda.allocate(5000)
+    cuda.free(5000)
+    pipeline = pipeline_of(cuda)
+    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
+        call(pipeline)
+    assert trace.peak_bytes[WHOLE] == 71
+
+
+def test_what_comes_before_the_first_phase_counts_to_the_whole_only() -> None:
+    cuda = FakeCuda()
+    pipeline = pipeline_of(cuda)
+    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
+        cuda.allocate(500)
+        cuda.free(500)
+        call(pipeline)
+    assert trace.peak_bytes == {"text_encoder": 10, "denoiser": 71, "vae": 41, WHOLE: 500}
+
+
+def test_a_phase_that_comes_back_keeps_its_larger_peak() -> None:
+    cuda = FakeCuda()
+    pipeline = pipeline_of(cuda)
+    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
+        pipeline.unet()
+        pipeline.unet()
+        pipeline.vae.decoder()
+        pipeline.unet()
+    assert trace.peak_bytes["denoiser"] == 70
+
+
+def test_a_call_without_phases_still_has_a_whole_peak() -> None:
+    cuda = FakeCuda()
+    with CudaDevice(cuda=cuda).observe(SimpleNamespace()) as trace:
+        cuda.allocate(7)
+    assert trace.peak_bytes == {WHOLE: 7}
+
+
+def test_what_a_call_leaves_allocated_is_seen_and_what_it_returns_is_not() -> None:
+    cuda = FakeCuda()
+    device = CudaDevice(cuda=cuda)
+    pipeline = pipeline_of(cuda)
+    with device.observe(pipeline) as trace:
+        call(pipeline)
+    assert trace.leaked_bytes == 1
+    with device.observe(SimpleNamespace()) as trace:
+        cuda.allocate(9)
+        cuda.free(9)
+    assert trace.leaked_bytes == 0
+
+
+def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = FakeCuda()
+    monkeypatch.setattr(
+        torch._C, "_cuda_clearCublasWorkspaces", cuda.clear_workspaces, raising=False
+    )
+    device = CudaDevice(cuda=cuda)
+    peaks = []
+    for _ in range(2):
+        with device.observe(SimpleNamespace()) as trace:
+            if not cuda.workspace:
+                cuda.workspace = 32
+                cuda.allocate(32)
+            cuda.allocate(5)
+            cuda.free(5)
+        peaks.append(trace.peak_bytes[WHOLE])
+        assert trace.leaked_bytes == 0
+    assert peaks == [37, 37]
+
+
+def test_release_frees_workspaces_before_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = FakeCuda()
+    monkeypatch.setattr(
+        torch._C, "_cuda_clearCublasWorkspaces", cuda.clear_workspaces, raising=False
+    )
+    CudaDevice(cuda=cuda).release()
+    assert cuda.log == ["synchronize", "clear workspaces", "empty_cache"]
+
+
+def test_out_of_memory_passes_through_and_leaves_no_hook() -> None:
+    cuda = FakeCuda()
+    pipeline = pipeline_of(cuda, unet=(50, -1))
+    device = CudaDevice(cuda=cuda)
+    with pytest.raises(torch.cuda.OutOfMemoryError), device.observe(pipeline) as trace:
+        call(pipeline)
+    assert trace.peak_bytes["denoiser"] == 51
+    assert not pipeline.unet._forward_pre_hooks
+    assert not pipeline.vae.decoder._forward_pre_hooks
+
+
+def test_the_clock_waits_for_what_is_queued() -> None:
+    cuda = FakeCuda()
+    device = CudaDevice(cuda=cuda)
+    first = device.busy_s()
+    assert cuda.log == ["synchronize"]
+    assert device.busy_s() >= first
+
+
+def fp32_precisions() -> tuple[str, ...]:
+    backends: Any = torch.backends
+    return (
+        backends.cuda.matmul.fp32_precision,
+        backends.cudnn.conv.fp32_precision,
+        backends.cudnn.rnn.fp32_precision,
+    )
+
+
+def test_inside_ieee_fp32_nothing_runs_in_tf32() -> None:
+    before = fp32_precisions()
+    with CudaDevice(cuda=FakeCuda()).ieee_fp32():
+        assert fp32_precisions() == ("ieee", "ieee", "ieee")
+    assert fp32_precisions() == before
+
+
+def test_leaving_restores_tf32_after_an_exception() -> None:
+    before = fp32_precisions()
+    with pytest.raises(KeyboardInterrupt), CudaDevice(cuda=FakeCuda()).ieee_fp32():
+        raise KeyboardInterrupt
+    assert fp32_precisions() == before
+
+
+def test_leaving_restores_what_somebody_else_had_switched_on() -> None:
+    matmul: Any = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "tf32"
+    try:
+        with CudaDevice(cuda=FakeCuda()).ieee_fp32():
+            pass
+        assert matmul.fp32_precision == "tf32"
+    finally:
+        matmul.fp32_precision = before
+
+
+def test_without_a_gpu_the_refusal_names_the_remedy() -> None:
+    with pytest.raises(DeviceError, match="choose --perf-device cpu") as refused:
+        CudaDevice(cuda=FakeCuda(devices=0))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(DeviceError, match="no CUDA device 3, only 2"):
+        CudaDevice(3, cuda=FakeCuda(devices=2))
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "key"),
+    [
+        ("NVIDIA H200", 139.8, "nvidia-h200"),
+        ("NVIDIA H100 80GB HBM3", 79.1, "nvidia-h100-80gb-hbm3"),
+        ("NVIDIA A100-SXM4-80GB", 79.2, "nvidia-a100-sxm4-80gb"),
+        ("NVIDIA A100-PCIE-40GB", 39.4, "nvidia-a100-pcie-40gb"),
+        ("NVIDIA A100", 39.4, "nvidia-a100-40gb"),
+        ("NVIDIA A100", 79.2, "nvidia-a100-80gb"),
+        ("Tesla V100-SXM2-16GB", 15.8, "nvidia-tesla-v100-sxm2-16gb"),
+        ("Tesla T4", 14.7, "nvidia-tesla-t4"),
+        ("NVIDIA GeForce RTX 4090", 23.6, "nvidia-geforce-rtx-4090"),
+        ("NVIDIA GeForce RTX 3060", 11.8, "nvidia-geforce-rtx-3060-12gb"),
+        ("NVIDIA TITAN RTX", 23.6, "nvidia-titan-rtx"),
+        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", 9.5, "nvidia-a100-sxm4-80gb-mig-1g-10gb"),
+        ("AMD Instinct MI300X", 191.7, "amd-instinct-mi300x"),
+        ("NVIDIA ../../etc", 8.0, "nvidia-etc"),
+    ],
+)
+def test_the_key_is_the_device_name_and_its_size_where_that_is_open(
+    name: str, gib: float, key: str
+) -> None:
+    assert device_key(name, int(gib * GIB)) == key
+
+
+def test_the_device_knows_its_key_and_its_hardware() -> None:
+    device = CudaDevice(cuda=FakeCuda())
+    assert device.key == "nvidia-h200"
+    assert device.torch_device == torch.device("cuda", 0)
+    assert device.hardware == {
+        "accelerator": "NVIDIA H200",
+        "memory_gib": 139,
+        "compute_capability": "9.0",
+        "multiprocessors": 132,
+    }
+
+
+def test_an_accelerator_with_streams_is_always_there() -> None:
+    device = CudaDevice(cuda=FakeCuda())
+    assert device.missing("accelerator") is None
+    assert device.missing("streams") is None
+
+
+def test_tf32_needs_ampere() -> None:
+    assert CudaDevice(cuda=FakeCuda(capability=(8, 0))).missing("tf32") is None
+    titan = FakeCuda("NVIDIA TITAN RTX", 24 * GIB, (7, 5))
+    assert CudaDevice(cuda=titan).missing("tf32") == (
+        "NVIDIA TITAN RTX has no TF32, which came with Ampere"
+    )
+
+
+def test_a_compiler_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    missing = CudaDevice(cuda=FakeCuda()).missing("compiler")
+    assert missing == "torch.compile needs Triton, which is not installed"
+
+
+def test_an_xformers_that_cannot_run_here_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    broken = ModuleType("xformers.ops")
+    monkeypatch.setitem(sys.modules, "xformers.ops", broken)
+    monkeypatch.setitem(sys.modules, "xformers", ModuleType("xformers"))
+    missing = CudaDevice(cuda=FakeCuda()).missing("xformers")
+    assert missing == "xFormers does not run on this device with this torch (ImportError)"
+
+
+def test_an_unknown_need_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="unknown need 'magic'"):
+        CudaDevice(cuda=FakeCuda()).missing("magic")

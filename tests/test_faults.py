@@ -1,0 +1,85 @@
+"""Real faults in a real run turn exactly the right test red, and nothing else."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tests.running import run_suite
+
+EXPECTED = {
+    "storybook-channels_last": {"test_latency"},  # 30 % slower
+    "storybook-bf16": {"test_counters"},  # an fp32 upcast left behind
+    "storybook-attention_slicing": {"test_activation"},  # silently not applied
+    "storybook-256-vae_tiling": {"test_activation"},  # left untiled
+    "storybook-sdpa": {"test_visual_equivalence"},  # a wrong scheduler step
+    "storybook-traced_unet": {"test_activation"},  # out of memory
+    "storybook-autocast": {"test_activation"},  # raises
+    "storybook-layerwise_casting": {"test_visual_equivalence"},  # draws NaN
+    "storybook-naive_attention": set(),  # sound, and run after the others
+}
+TIMED = ("storybook-channels_last", "storybook-naive_attention")
+
+
+@pytest.fixture(scope="module")
+def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """Test results by scenario and test: `passed`, `skipped`, or the failure's sentence."""
+    report = tmp_path_factory.mktemp("faults") / "junit.xml"
+    scenarios = " or ".join(f"[{name}]" for name in EXPECTED)
+    timed = " or ".join(f"[{name}]" for name in TIMED)
+    result = run_suite(
+        "-p",
+        "tests.faults",
+        "-k",
+        f"({scenarios}) and (not test_latency or {timed})",
+        f"--junitxml={report}",
+    )
+    assert result.returncode == 1, result.stdout + result.stderr
+    return _results(report)
+
+
+def _results(report: Path) -> dict[str, dict[str, str]]:
+    results: dict[str, dict[str, str]] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        test, _, rest = case.attrib["name"].partition("[")
+        failure = case.find("failure")
+        skipped = case.find("skipped")
+        result = "passed" if skipped is None else "skipped"
+        if failure is not None:
+            result = failure.attrib["message"]
+        results.setdefault(rest.rstrip("]"), {})[test] = result
+    return results
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_fault_turns_exactly_the_right_test_red(
+    name: str, faulty_run: dict[str, dict[str, str]]
+) -> None:
+    results = faulty_run[name]
+    red = {test for test, result in results.items() if result not in ("passed", "skipped")}
+    assert red == EXPECTED[name], results
+
+
+@pytest.mark.parametrize(
+    ("name", "test", "words"),
+    [
+        ("storybook-channels_last", "test_latency", ["of the reference's", "limit", "accept it"]),
+        ("storybook-bf16", "test_counters", ["aten::_to_copy", "accept it with: nox -s refresh"]),
+        ("storybook-attention_slicing", "test_activation", ["not in effect", "AttnProcessor2_0"]),
+        ("storybook-256-vae_tiling", "test_activation", ["decoded in 1 calls"]),
+        ("storybook-sdpa", "test_visual_equivalence", ["SSIM with the fp32 picture is", "limit"]),
+        ("storybook-traced_unet", "test_activation", ["ran out of memory on cpu", "-k"]),
+        ("storybook-autocast", "test_activation", ["raised ZeroDivisionError: injected"]),
+        ("storybook-layerwise_casting", "test_visual_equivalence", ["NaN or infinity"]),
+    ],
+)
+def test_a_red_result_says_in_one_sentence_what_is_wrong(
+    name: str, test: str, words: list[str], faulty_run: dict[str, dict[str, str]]
+) -> None:
+    sentence = faulty_run[name][test]
+    assert name in sentence
+    for word in words:
+        assert word in sentence
+    assert "Traceback" not in sentence

@@ -1,0 +1,172 @@
+"""Paired rounds, on a fake clock: what is timed, in which order, and what is not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fixtures.measurement import ScenarioError
+from fixtures.rounds import ROUNDS_S, LookBudget, PairedRounds, Plan
+from fixtures.scenarios import Scenario
+from fixtures.techniques.registry import CATALOGUE, Technique
+from fixtures.verdicts import Outcome
+
+REFERENCE_S = 1.0
+CANDIDATE_S = 1.5
+BUILD_S = 100.0
+
+
+class FakeDevice:
+    """A device whose clock moves only when work is done on it."""
+
+    name = key = "fake"
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.synchronised = 0
+        self.released = 0
+
+    def busy_s(self) -> float:
+        return self.now_s
+
+    def synchronize(self) -> None:
+        self.synchronised += 1
+
+    def release(self) -> None:
+        self.released += 1
+
+
+class FakeWorkload:
+    """Draws by letting the clock run, and writes down who drew."""
+
+    name = "fake"
+    weights = ""
+
+    def __init__(self, device: FakeDevice) -> None:
+        self.device = device
+        self.log: list[str] = []
+        self.drift = 1.0
+
+    def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
+        name, seconds = pipeline
+        self.device.now_s += 7.0 if steps else seconds * self.drift
+        self.log.append(name.lower() if steps else name)
+
+
+def _scenario(workload: FakeWorkload, candidate_s: float = CANDIDATE_S) -> Scenario:
+    def technique(name: str, seconds: float) -> Technique:
+        def apply(work: FakeWorkload, device: FakeDevice) -> Iterator[Any]:
+            device.now_s += BUILD_S
+            work.log.append(f"build {name}")
+            yield (name, seconds)
+            work.log.append(f"leave {name}")
+
+        base = CATALOGUE["fp16"]
+        return Technique(
+            id=name,
+            help="",
+            family=base.family,
+            document="",
+            apply=apply,  # type: ignore[arg-type]
+            proof=base.proof,
+            min_ssim_by_workload={"": 1.0},
+        )
+
+    class FakeScenario(Scenario):
+        @property
+        def reference(self) -> Scenario:
+            return Scenario(self.workload, technique("R", REFERENCE_S))
+
+    return FakeScenario(workload, technique("C", candidate_s))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def device() -> FakeDevice:
+    return FakeDevice()
+
+
+@pytest.fixture
+def workload(device: FakeDevice) -> FakeWorkload:
+    return FakeWorkload(device)
+
+
+def _rounds(workload: FakeWorkload, plan: Plan, **options: Any) -> PairedRounds:
+    return PairedRounds(_scenario(workload), workload.device, plan, **options)  # type: ignore[arg-type]
+
+
+def test_each_candidate_round_stands_between_two_reference_rounds(workload: FakeWorkload) -> None:
+    _rounds(workload, Plan(groups=2, pairs=2)).run()
+    drawn = "".join(name for name in workload.log if name in ("R", "C"))
+    assert drawn == "RCRCR" * 2
+
+
+def test_every_group_has_objects_of_its_own_and_leaves_them(workload: FakeWorkload) -> None:
+    _rounds(workload, Plan(groups=3, pairs=1)).run()
+    assert workload.log.count("build C") == workload.log.count("leave C") == 3
+    assert workload.log.count("build R") == workload.log.count("leave R") == 3
+
+
+def test_building_and_warming_up_are_not_timed(workload: FakeWorkload) -> None:
+    timing = _rounds(workload, Plan(groups=2, pairs=2)).run()
+    for group in timing.groups:
+        assert group.reference_s == (REFERENCE_S,) * 3
+        assert group.candidate_s == (CANDIDATE_S,) * 2
+    assert timing.busy_ms == CANDIDATE_S * 1000
+
+
+def test_drift_of_the_machine_cancels(workload: FakeWorkload) -> None:
+    class Drifting(FakeWorkload):
+        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
+            self.drift *= 1.05
+            super().draw(pipeline, steps)
+
+    timing = _rounds(Drifting(workload.device), Plan(groups=1, pairs=3)).run()
+    assert timing.look.log_ratio == pytest.approx(0.405465, abs=1e-6)  # log(1.5)
+
+
+def test_both_ends_of_a_round_are_synchronised(workload: FakeWorkload, device: FakeDevice) -> None:
+    _rounds(workload, Plan(groups=1, pairs=2)).run()
+    assert device.synchronised == 2 * len([name for name in workload.log if name in ("R", "C")])
+
+
+def test_progress_counts_the_rounds(workload: FakeWorkload) -> None:
+    seen: list[tuple[int, int]] = []
+    _rounds(
+        workload, Plan(groups=2, pairs=1), progress=lambda done, of: seen.append((done, of))
+    ).run()
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_a_round_that_raises_is_a_broken_scenario_and_leaves_nothing_built(
+    workload: FakeWorkload, device: FakeDevice
+) -> None:
+    class Failing(FakeWorkload):
+        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
+            if pipeline[0] == "C" and steps is None:
+                raise MemoryError("injected")
+            super().draw(pipeline, steps)
+
+    failing = Failing(device)
+    with pytest.raises(ScenarioError, match="fake-C: ran out of memory on fake") as caught:
+        _rounds(failing, Plan()).run()
+    assert caught.value.outcome is Outcome.BROKEN
+    assert failing.log.count("leave C") == failing.log.count("leave R") == 1
+    assert device.released > 0
+
+
+def test_a_slow_call_gets_fewer_pairs_but_as_many_builds() -> None:
+    assert Plan.for_call(0.1) == Plan()
+    slow = Plan.for_call(12.0)
+    assert (slow.groups, slow.pairs) == (Plan().groups, 1)
+    assert Plan.for_call(0.0) == Plan()
+    middling = Plan.for_call(3.0)
+    assert 2 * middling.rounds * 3.0 <= ROUNDS_S
+
+
+def test_the_budget_of_looks_is_shared_and_ends() -> None:
+    budget = LookBudget(25.0)
+    assert budget.allows(10.0)
+    budget.spend(20.0)
+    assert not budget.allows(10.0)

@@ -1,0 +1,205 @@
+"""Every technique: its proof fails without it, holds with it; leaving it restores everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.global_state import changed_state, read_global_state
+from fixtures.measurement import observe
+from fixtures.scenarios import Scenario, scenarios
+from fixtures.techniques import CATALOGUE, FAMILIES
+from fixtures.techniques.offloading import group_hooks, models
+from fixtures.techniques.registry import CalledWithin, Scene, Technique, switched
+from fixtures.techniques.vae import expected_tiles
+from fixtures.workloads import WORKLOADS, Workload
+
+WORKLOAD_OF_KIND = {"single": "storybook", "batch": "storybook-batch8", "large": "storybook-256"}
+NEEDS_CUDA = frozenset({"cudnn", "tf32", "xformers", "streams"})
+CANNOT_OFFLOAD_TO_ITSELF = frozenset({"sequential_cpu_offload"})
+"""accelerate refuses to offload leaf by leaf from the CPU to the CPU."""
+
+
+class OffloadsToItself(CpuDevice):
+    """A CPU that plays the accelerator: hooks come and go, and nothing moves."""
+
+    def missing(self, need: str) -> str | None:
+        return None if need == "accelerator" else super().missing(need)
+
+
+@pytest.fixture(scope="module")
+def device() -> CpuDevice:
+    return OffloadsToItself()
+
+
+def _brief(technique: Technique) -> Workload:
+    """The workload of the technique's kind, with the two steps that show what is in effect."""
+    kind = next(iter(sorted(technique.kinds)))
+    workload = WORKLOADS[WORKLOAD_OF_KIND["single" if "single" in technique.kinds else kind]]
+    return replace(
+        workload, call=replace(workload.call, steps=2, batch=min(2, workload.call.batch))
+    )
+
+
+def _runs_here(technique: Technique) -> bool:
+    return not NEEDS_CUDA & set(technique.needs) and not any(
+        technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF
+    )
+
+
+RUNNING = [technique for technique in CATALOGUE if _runs_here(technique)]
+
+
+@pytest.fixture(scope="module")
+def reference_pictures(device: CpuDevice) -> dict[str, Any]:
+    return {}
+
+
+def _draw_reference(workload: Workload, device: CpuDevice) -> Any:
+    with CATALOGUE["fp32"].applied(workload, device) as pipeline:
+        return workload.draw(pipeline)
+
+
+@pytest.mark.parametrize("technique", RUNNING, ids=lambda technique: technique.id)
+def test_a_technique_is_in_effect_and_leaving_it_restores_everything(
+    technique: Technique, device: CpuDevice, reference_pictures: dict[str, Any]
+) -> None:
+    workload = _brief(technique)
+    if workload.name not in reference_pictures:
+        reference_pictures[workload.name] = _draw_reference(workload, device)
+    before = read_global_state()
+
+    observation = observe(Scenario(workload, technique), device)
+
+    assert observation.inactive is None
+    assert observation.left_behind == ()
+    assert changed_state(before, read_global_state()) == []
+    # The next reference is drawn to the bit as the one before: weights, processors, hooks, flags.
+    after = _draw_reference(workload, device)
+    np.testing.assert_array_equal(after, reference_pictures[workload.name])
+
+
+@pytest.mark.parametrize("technique", RUNNING, ids=lambda technique: technique.id)
+def test_leaving_removes_hooks_and_processors_from_the_pipeline_itself(
+    technique: Technique, device: CpuDevice
+) -> None:
+    workload = _brief(technique)
+    with technique.applied(workload, device) as pipeline:
+        workload.draw(pipeline)
+    for model in models(pipeline).values():
+        assert group_hooks(model) == 0
+        assert not hasattr(model, "_hf_hook")
+    processors = getattr(pipeline.unet, "attn_processors", {})
+    assert {type(p).__name__ for p in processors.values()} <= {"AttnProcessor2_0"}
+
+
+@pytest.mark.parametrize("technique", list(CATALOGUE), ids=lambda technique: technique.id)
+def test_the_proof_complains_where_the_technique_was_not_applied(
+    technique: Technique, device: CpuDevice
+) -> None:
+    workload = _brief(technique)
+    if technique.id == "sdpa":
+        plain = CATALOGUE["naive_attention"]
+    else:
+        plain = CATALOGUE["bf16" if technique.id == "fp32" else "fp32"]
+    with plain.applied(workload, device) as pipeline, device.observe(pipeline) as trace:
+        workload.draw(pipeline)
+    scene = Scene(pipeline, trace, read_global_state(), workload, device)
+    complaint = technique.proof(scene)
+    assert complaint
+    assert "\n" not in complaint
+
+
+@pytest.mark.parametrize("technique", list(CATALOGUE), ids=lambda technique: technique.id)
+def test_every_technique_names_its_document_and_claims_against_known_techniques(
+    technique: Technique,
+) -> None:
+    assert technique.document
+    assert technique.help.endswith(".")
+    assert 0 < technique.min_ssim("any workload") <= 1
+    for claim in technique.claims:
+        other = CATALOGUE[claim.than]
+        assert other.kinds & technique.kinds, f"{claim} can never be measured on one workload"
+
+
+def test_every_documented_technique_has_a_row() -> None:
+    documented = """
+        cudnn_benchmark tf32 autocast fp16 bf16 attention_slicing sdpa xformers channels_last
+        traced_unet vae_slicing vae_tiling sequential_cpu_offload model_cpu_offload
+        group_offload_leaf group_offload_block group_offload_stream layerwise_casting torch_compile
+    """
+    assert set(documented.split()) <= set(CATALOGUE.techniques)
+    named = {f"fixtures.techniques.{t.apply.__module__.rsplit('.', 1)[-1]}" for t in CATALOGUE}
+    assert named == {family.__name__ for family in FAMILIES}
+
+
+def test_a_scenario_is_made_for_every_technique_of_the_workload_s_kind() -> None:
+    ids = {scenario.id for scenario in scenarios(WORKLOADS)}
+    assert {"storybook-fp16", "storybook-batch8-vae_slicing", "storybook-256-vae_tiling"} <= ids
+    assert "storybook-vae_tiling" not in ids
+    for name in WORKLOADS:
+        assert f"{name}-fp32" in ids
+
+
+def test_group_offload_excludes_model_offload_with_the_library_s_own_error(
+    device: CpuDevice,
+) -> None:
+    workload = _brief(CATALOGUE["group_offload_leaf"])
+    with (
+        CATALOGUE["group_offload_leaf"].applied(workload, device) as pipeline,
+        pytest.raises(ValueError, match="group offload"),
+    ):
+        pipeline.enable_model_cpu_offload(device=device.torch_device)
+
+
+def test_slicing_and_tiling_do_nothing_to_one_small_picture(device: CpuDevice) -> None:
+    """The documents say so: 'no impact on one image', 'off at 512x512 and below'."""
+    workload = _brief(CATALOGUE["fp32"])
+    wanted = _draw_reference(workload, device)
+    for name in ("vae_slicing", "vae_tiling"):
+        with CATALOGUE[name].applied(workload, device) as pipeline:
+            with device.observe(pipeline) as trace:
+                pictures = workload.draw(pipeline)
+            complaint = CATALOGUE[name].proof(
+                Scene(pipeline, trace, read_global_state(), workload, device)
+            )
+        np.testing.assert_array_equal(pictures, wanted)
+        assert trace.calls["vae"] == 1
+        if name == "vae_tiling":
+            assert complaint is not None
+            assert "not larger than one tile" in complaint
+
+
+class _Tiles:
+    tile_latent_min_size = 64
+    tile_overlap_factor = 0.25
+
+
+def test_a_4k_picture_has_60_tiles() -> None:
+    assert expected_tiles(_Tiles(), 2224 // 8, 3840 // 8) == 60
+    assert expected_tiles(_Tiles(), 64, 64) == 1
+
+
+def test_a_switch_is_put_back_even_if_the_call_raises() -> None:
+    def fail() -> None:
+        raise KeyError("inside")
+
+    before = torch.backends.cudnn.benchmark
+    call = CalledWithin(fail, lambda: switched(torch.backends.cudnn, "benchmark", not before))
+    with pytest.raises(KeyError):
+        call()
+    assert torch.backends.cudnn.benchmark is before
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
