@@ -93,7 +93,7 @@ class _Imports(ast.NodeVisitor):
         self.generic_visit(node)
         self._functions -= 1
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _visit_function
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _visit_function  # noqa: N815
 
     def visit_If(self, node: ast.If) -> None:
         before = self._typing

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.measurement import ScenarioError
-from fixtures.rounds import ROUNDS_S, LookBudget, PairedRounds, Plan
+from fixtures.rounds import ROUNDS_S, PairedRounds, Plan
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE, Technique
 from fixtures.verdicts import Outcome
@@ -163,10 +163,3 @@ def test_a_slow_call_gets_fewer_pairs_but_as_many_builds() -> None:
     assert Plan.for_call(0.0) == Plan()
     middling = Plan.for_call(3.0)
     assert 2 * middling.rounds * 3.0 <= ROUNDS_S
-
-
-def test_the_budget_of_looks_is_shared_and_ends() -> None:
-    budget = LookBudget(25.0)
-    assert budget.allows(10.0)
-    budget.spend(20.0)
-    assert not budget.allows(10.0)

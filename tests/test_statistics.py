@@ -134,9 +134,9 @@ def test_the_interval_widens_with_the_new_looks_own_noise_and_with_their_disagre
 
 @pytest.mark.parametrize("looks", [1, 2, 4])
 def test_a_bound_is_wrong_as_often_as_stated(looks: int) -> None:
-    """4,000 unchanged comparisons with five baseline processes: 5 % lie above the bound."""
+    """4,000 unchanged comparisons with five baseline processes: 0.5 % lie above the bound."""
     generator = np.random.default_rng(looks)
-    deviation, error, runs = 0.05, 0.05, 4000
+    deviation, error, runs = 0.05, 0.005, 4000
     wrong = 0
     for _ in range(runs):
         new = [Look(value, 0.0) for value in generator.normal(0, deviation, looks)]

@@ -1,0 +1,120 @@
+"""Training can stop anywhere and go on as if it had not, and the script runs from end to end."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fixtures.workloads.storybook import loop, train
+from fixtures.workloads.storybook.loop import Draw, Stage, checkpoint_facts
+from fixtures.workloads.storybook.optimizer import MatrixOptimizer
+from fixtures.workloads.storybook.schedule import Schedule
+
+
+class InterruptedRunError(Exception):
+    pass
+
+
+def train_toy(folder: Path, *, steps: int = 4, interrupted_at: int | None = None) -> nn.Module:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 4, 3))
+
+    def loss_of(draw: Draw) -> tuple[Tensor, dict[str, float]]:
+        if draw.step == interrupted_at:
+            raise InterruptedRunError
+        pictures = torch.randn(2, 3, 8, 8, generator=draw.noise)
+        loss = (network(pictures) - draw.choice.random()).pow(2).mean()
+        return loss, {"loss": loss.item()}
+
+    stage = Stage(
+        "toy",
+        dict(network.named_parameters()),
+        Schedule(steps, rate=0.01, warm_up_steps=2, decay_share=0.5),
+        folder,
+        elementwise=frozenset(),
+        weight_decay=0.01,
+        seed=1,
+        rank=0,
+    )
+    stage.run(loss_of)
+    return network
+
+
+def weights(network: nn.Module) -> list[list[float]]:
+    return [parameter.detach().flatten().tolist() for parameter in network.parameters()]
+
+
+@pytest.mark.parametrize("interrupted_at", [1, 2, 3])
+def test_a_resumed_run_ends_with_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted_at: int
+) -> None:
+    monkeypatch.setattr(loop, "CHECKPOINT_EVERY_STEPS", 1)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        folder.mkdir()
+    with pytest.raises(InterruptedRunError):
+        train_toy(broken, interrupted_at=interrupted_at)
+    assert checkpoint_facts(broken / "toy.safetensors")["steps_done"] == interrupted_at
+    assert weights(train_toy(broken)) == weights(train_toy(whole))
+
+
+def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
+    first = weights(train_toy(tmp_path))
+    assert weights(train_toy(tmp_path, interrupted_at=0)) == first
+
+
+def test_a_checkpoint_leaves_no_half_file(tmp_path: Path) -> None:
+    train_toy(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["toy.safetensors"]
+
+
+def test_a_convolution_is_orthogonalised_in_place() -> None:
+    weight = nn.Parameter(torch.randn(4, 3, 3, 3))
+    bias = nn.Parameter(torch.zeros(4))
+    named = [("conv", weight), ("bias", bias)]
+    optimizer = MatrixOptimizer(named, rate=0.1, weight_decay=0.0, elementwise=frozenset())
+    before = weight.detach().clone()
+    weight.grad = torch.randn_like(weight)
+    optimizer.step()
+    singular_values = torch.linalg.svdvals((weight.detach() - before).view(4, -1))
+    assert singular_values.min() > 0.5 * singular_values.max()
+
+
+def test_the_rate_warms_up_stays_and_decays() -> None:
+    schedule = Schedule(100, rate=1.0, warm_up_steps=10, decay_share=0.5)
+    assert schedule.rate_at(0) == pytest.approx(0.1)
+    assert schedule.rate_at(30) == 1.0
+    assert schedule.rate_at(75) == pytest.approx(0.5)
+    assert schedule.rate_at(99) == pytest.approx(0.02)
+
+
+def test_the_clock_shortens_the_run_only_when_the_decay_would_not_fit() -> None:
+    now = time.time()
+    relaxed = Schedule(1000, 1.0, 10, decay_share=0.5, finish_by=now + 2000)
+    assert relaxed.affordable_steps(100, seconds_per_step=1.0) == 1000
+    pressed = Schedule(1000, 1.0, 10, decay_share=0.5, finish_by=now + 100)
+    steps = pressed.affordable_steps(100, seconds_per_step=1.0)
+    assert steps == math.ceil(101 / 0.5)
+    assert pressed.affordable_steps(0, seconds_per_step=None) == 1000
+
+
+def test_the_whole_script_makes_a_pipeline_that_loads(tmp_path: Path) -> None:
+    from diffusers import StableDiffusionPipeline
+
+    threads = torch.get_num_threads()
+    try:
+        train.main([
+            "--work-folder", str(tmp_path / "work"), "--output", str(tmp_path / "pipeline"),
+            "--device", "cpu", "--workers", "1", "--pictures", "6", "--encoded-pictures", "4",
+            "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1",
+        ])  # fmt: skip
+    finally:
+        torch.set_num_threads(threads)
+    pipeline = StableDiffusionPipeline.from_pretrained(tmp_path / "pipeline")
+    assert pipeline.vae.config.scaling_factor > 0
+    assert not (tmp_path / "unfinished").exists()

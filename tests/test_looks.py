@@ -1,0 +1,79 @@
+"""Looking again: only while undecided, never more often than stated, never beyond the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fixtures.looks import LookBudget, look_until_decided
+from fixtures.machine import Evidence
+from fixtures.rounds import Timing
+from fixtures.statistics import Group, Look
+from fixtures.verdicts import MAX_LOOKS, Outcome, Verdict
+
+LOOK_S = 10.0
+
+
+def _timing() -> Timing:
+    return Timing((Group((1.0, 1.0), (1.5,)),), 1500.0, 1500.0, Evidence(0.0, 0.0, 1.0))
+
+
+class _Bench:
+    """A fake clock that a look moves by `LOOK_S`, and a judge that decides at the n-th look."""
+
+    def __init__(self, decided_at: int, outcome: Outcome = Outcome.PASS) -> None:
+        self.now_s = 0.0
+        self.fresh = 0
+        self._decided_at = decided_at
+        self._outcome = outcome
+
+    def first(self) -> Timing:
+        self.now_s += LOOK_S
+        return _timing()
+
+    def further(self) -> Timing:
+        self.fresh += 1
+        return self.first()
+
+    def judge(self, looks: Sequence[Look]) -> Verdict:
+        decided = len(looks) >= self._decided_at
+        return Verdict("s", "m", self._outcome if decided else Outcome.INCONCLUSIVE, "")
+
+    def run(self, budget: LookBudget) -> tuple[list[Timing], Verdict]:
+        clock: Callable[[], float] = lambda: self.now_s  # noqa: E731
+        return look_until_decided(self.first, self.further, self.judge, budget, clock)
+
+
+def _outcomes() -> Iterator[Outcome]:
+    yield from (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.NO_BASELINE)
+
+
+def test_a_decided_first_look_is_final_whatever_it_says() -> None:
+    for outcome in _outcomes():
+        bench = _Bench(1, outcome)
+        timings, verdict = bench.run(LookBudget(1000.0))
+        assert (len(timings), bench.fresh, verdict.outcome) == (1, 0, outcome)
+
+
+def test_fresh_processes_look_until_it_is_decided() -> None:
+    bench = _Bench(3)
+    timings, verdict = bench.run(LookBudget(1000.0))
+    assert (len(timings), bench.fresh, verdict.outcome) == (3, 2, Outcome.PASS)
+
+
+def test_there_are_never_more_looks_than_the_error_rate_counts_with() -> None:
+    timings, verdict = _Bench(99).run(LookBudget(1000.0))
+    assert len(timings) == MAX_LOOKS
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+
+
+def test_the_budget_is_spent_by_fresh_looks_and_shared_between_scenarios() -> None:
+    budget = LookBudget(2.5 * LOOK_S)
+    assert len(_Bench(99).run(budget)[0]) == 3
+    assert budget.left_s == 0.5 * LOOK_S
+    assert len(_Bench(99).run(budget)[0]) == 1
+
+
+def test_a_budget_of_zero_allows_no_further_look() -> None:
+    timings, verdict = _Bench(2).run(LookBudget(0.0))
+    assert len(timings) == 1
+    assert verdict.outcome is Outcome.INCONCLUSIVE
