@@ -5,7 +5,8 @@ from fixtures.metrics import SSIM
 from fixtures.plugin import Judge
 from fixtures.report.record import ScenarioRecord
 from fixtures.scenarios import Scenario
-from fixtures.verdicts import Case, Verdict, judge_pictures
+from fixtures.similarity import seam_contrast
+from fixtures.verdicts import Case, Verdict, judge_pictures, judge_seams
 
 
 def test_visual_equivalence(
@@ -16,11 +17,18 @@ def test_visual_equivalence(
     record: ScenarioRecord,
     judge: Judge,
 ) -> None:
-    """Of a batch the worst picture counts; NaN, black and flat pictures are broken before that."""
+    """Of a batch the worst picture counts; NaN, black and flat are broken before that.
+
+    Tiled pictures must not show where the tiles meet, either.
+    """
     min_ssim = scenario.technique.min_ssim(scenario.workload.name)
     try:
         record.ssim = bench.ssim(scenario)
-        verdict = judge_pictures(case, record.ssim, min_ssim)
+        verdicts = [judge_pictures(case, record.ssim, min_ssim)]
+        if observed.borders_px:
+            untiled = bench.active(scenario.reference).pictures
+            contrast = seam_contrast(observed.pictures, untiled, observed.borders_px)
+            verdicts.append(judge_seams(case, contrast))
     except ScenarioError as error:
-        verdict = Verdict(scenario.id, SSIM.name, error.outcome, str(error))
-    judge(verdict)
+        verdicts = [Verdict(scenario.id, SSIM.name, error.outcome, str(error))]
+    judge(*verdicts)

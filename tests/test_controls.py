@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from fixtures.calibration import HIGHEST, suggested_min_ssim
-from fixtures.controls import DOES_NOT_SEPARATE, control_pictures
+from fixtures.calibration import (
+    HIGHEST,
+    PROMPTS,
+    draw_all,
+    highest_controls,
+    suggested_min_ssim,
+)
+from fixtures.controls import DOES_NOT_SEPARATE
 from fixtures.devices.cpu import CpuDevice
-from fixtures.similarity import BrokenPictureError, Pictures, ssim
+from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 
@@ -17,6 +21,7 @@ NAMES = (
     "other seed",
     "other prompt",
     "half the steps",
+    "a quarter of the steps",
     "one step fewer",
     "black",
     "noise",
@@ -29,21 +34,12 @@ LAXEST = min(t.min_ssim(WORKLOAD.name) for t in CATALOGUE if "single" in t.kinds
 
 @pytest.fixture(scope="module")
 def likeness() -> dict[str, float]:
-    """SSIM of each control with the fp32 picture; 0 where it is refused as no picture."""
+    """Highest SSIM of each control with the fp32 picture over three prompts."""
     device = CpuDevice()
-    with CATALOGUE["fp32"].applied(WORKLOAD, device) as pipeline:
-
-        def draw(**changes: Any) -> Pictures:
-            return WORKLOAD.draw(pipeline, **changes)
-
-        reference = draw()
-        found = {}
-        for name, pictures in control_pictures(WORKLOAD, draw, reference).items():
-            try:
-                found[name] = ssim(pictures, reference)
-            except BrokenPictureError:
-                found[name] = 0.0
-    return found
+    reference = Scenario(WORKLOAD, CATALOGUE["fp32"])
+    calls = [{"prompt": prompt, "seed": 0} for prompt in PROMPTS[:3]]
+    wanted = draw_all(reference, device, calls)
+    return highest_controls(reference, device, calls, wanted)
 
 
 def test_the_controls_are_these(likeness: dict[str, float]) -> None:
