@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
-from fixtures.devices import DeviceError, open_device
-from fixtures.machine import accelerator_kind
+from fixtures.devices import DeviceError, device_name, open_device
 from fixtures.report.record import RunRecord
 from fixtures.report.terminal import closing_line, render
-from fixtures.scenarios import Scenario, UnknownWorkloadError, scenarios
+from fixtures.scenarios import Scenario, UnknownWorkloadError, find_workload, scenarios
 from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.stash import DEVICE, RUN, SCENARIOS, SETTINGS, STORE
 from fixtures.techniques import CATALOGUE
@@ -35,8 +34,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     try:
         settings = Settings.parse(config.getoption)
+        for name in settings.workloads:
+            find_workload(name)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
+    except UnknownWorkloadError as error:
+        raise pytest.UsageError(f"--perf-workload: {error.args[0]}") from None
+    parallel = getattr(config.option, "numprocesses", None)
+    if parallel and _measures(config) and device_name(settings.device) == "cpu":
+        raise pytest.UsageError(
+            "-n is refused on the CPU: workers would share the cores they measure; leave -n out."
+        )
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
     config.stash[RUN] = RunRecord()
@@ -62,13 +70,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _scenarios(settings: Settings) -> list[Scenario]:
-    device = settings.device
-    if device == "auto":
-        device = accelerator_kind() or "cpu"
-    try:
-        return scenarios(settings.workloads or DEFAULT_WORKLOADS[device], settings.weights)
-    except UnknownWorkloadError as error:
-        raise pytest.UsageError(f"--perf-workload: {error.args[0]}") from None
+    default = DEFAULT_WORKLOADS[device_name(settings.device)]
+    return scenarios(settings.workloads or default, settings.weights)
+
+
+def _measures(config: pytest.Config) -> bool:
+    """Whether `perf_tests` is among what pytest was asked to run."""
+    asked = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
+    return any(PERF_TESTS in (path, *path.parents) or path in PERF_TESTS.parents for path in asked)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -103,11 +112,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         raise pytest.UsageError(
             f"--perf-expect-device {settings.expect_device}: the device found is {device.key!r}; "
             "mend the runner, or expect the other key."
-        )
-    parallel = getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
-    if parallel and device.name == "cpu":
-        raise pytest.UsageError(
-            "-n is refused on the CPU: workers would share the cores they measure; leave -n out."
         )
     if settings.update_baselines:
         try:

@@ -28,7 +28,9 @@ def install(session: nox.Session, *groups: str) -> None:
 def tests(session: nox.Session) -> None:
     """The bench's own tests; no GPU, no network."""
     install(session, "tests")
-    session.run("pytest", "tests", "-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs)
+    session.run(
+        "pytest", "tests", "-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs
+    )
 
 
 @nox.session
