@@ -4,11 +4,14 @@ import pytest
 
 from fixtures.measurement import Observation
 from fixtures.plugin import Judge
+from fixtures.report.record import RunRecord
 from fixtures.verdicts import Case, judge_counters
 
 
-def test_counters(observed: Observation, case: Case, judge: Judge) -> None:
+def test_counters(observed: Observation, case: Case, run_record: RunRecord, judge: Judge) -> None:
     """There is no noise in a count: one operation more is a regression."""
     if not observed.counters:
-        pytest.skip("unjudged: this device, or compiled code on it, has no census of operations")
+        reason = "unjudged: this device, or compiled code on it, has no census of operations"
+        run_record.note(f"{observed.scenario}: counters {reason}")
+        pytest.skip(reason)
     judge(judge_counters(case, observed.counters))

@@ -5,7 +5,7 @@ import pytest
 from fixtures.devices import WHOLE, Device
 from fixtures.measurement import Bench, Observation
 from fixtures.plugin import Judge
-from fixtures.report.record import ScenarioRecord
+from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.verdicts import Case, judge_peak_memory
 
@@ -17,11 +17,14 @@ def test_peak_memory(
     device: Device,
     case: Case,
     record: ScenarioRecord,
+    run_record: RunRecord,
     judge: Judge,
 ) -> None:
     """The peak is counted over one warm call, weights included."""
     if not observed.peak_bytes:
-        pytest.skip("unjudged: compiled code allocates past the ledger of tensor storages")
+        reason = "unjudged: compiled code allocates past the ledger of tensor storages"
+        run_record.note(f"{scenario.id}: peak memory {reason}")
+        pytest.skip(reason)
     record.peak_bytes = observed.peak_bytes[WHOLE]
     record.reference_peak_bytes = bench.active(scenario.reference).peak_bytes[WHOLE]
     judge(judge_peak_memory(case, observed.peak_bytes, exact=device.exact_memory))
