@@ -5,13 +5,16 @@ Each breaks one technique in one way; `tests/test_faults.py` says which tests mu
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from fixtures import worker
 from fixtures.devices import Device
 from fixtures.techniques.registry import CATALOGUE, Application, CalledWithin
 from fixtures.workloads import Workload
@@ -110,8 +113,22 @@ FAULTS: dict[str, Callable[[Application], Application]] = {
 }
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def inject() -> None:
     """Put the faults in."""
     for name, fault in FAULTS.items():
         technique = CATALOGUE[name]
         CATALOGUE.techniques[name] = replace(technique, apply=fault(technique.apply))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the faults into this process, and into those that take further looks."""
+    # Not at the top: pytest rewrites the plugin's assertions, and that must come first.
+    from fixtures import plugin
+
+    inject()
+    plugin.look_in_fresh_process = partial(worker.look_in_fresh_process, worker="tests.faults")
+
+
+if __name__ == "__main__":
+    inject()
+    sys.exit(worker.main())

@@ -123,7 +123,13 @@ def test_a_refresh_that_is_interrupted_leaves_the_file_unchanged(baselines: Path
         *("--perf-baselines", str(baselines)),
     ]
     with subprocess.Popen(
-        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as run:
         assert run.stdout is not None
         next(line for line in run.stdout if "collected" in line)
