@@ -5,6 +5,7 @@ Each breaks one technique in one way; `tests/test_faults.py` says which tests mu
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from fixtures.devices import Device
 from fixtures.techniques.registry import CATALOGUE, Application, CalledWithin
 from fixtures.workloads import Workload
 
-SLOW_DOWN = 0.30
+SLOW_DOWN = float(os.environ.get("PERF_FAULT_SLOW_DOWN", "0.30"))
 
 
 def _plain(workload: Workload, device: Device) -> Iterator[Any]:
@@ -41,7 +42,7 @@ def _altered(change: Callable[[Any], Any]) -> Callable[[Application], Applicatio
 
 
 class _Slower(CalledWithin):
-    """Burns 30 % more CPU time after each call; no tensor is touched."""
+    """Burns `SLOW_DOWN` more CPU time after each call; no tensor is touched."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         start_s = time.thread_time()

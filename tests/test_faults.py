@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import run_suite
+from fixtures.baselines import BaselineStore
+from fixtures.machine import processor
+from tests.running import REPOSITORY, run_suite
 
 EXPECTED = {
     "storybook-channels_last": {"test_latency"},  # 30 % slower
@@ -35,9 +37,19 @@ def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
         "-k",
         f"({scenarios}) and (not test_latency or {timed})",
         f"--junitxml={report}",
+        "--perf-budget=600",
+        PERF_FAULT_SLOW_DOWN=str(_slow_down()),
     )
     assert result.returncode == 1, result.stdout + result.stderr
     return _results(report)
+
+
+def _slow_down() -> float:
+    """30 % where the baselines were recorded; elsewhere only a gross loss can be judged."""
+    stored = BaselineStore(REPOSITORY / "baselines").entry("cpu", "storybook", "channels_last")
+    assert stored is not None
+    here = {**processor(), "threads": 1}
+    return 0.30 if dict(stored.hardware) == here else 1.00
 
 
 def _results(report: Path) -> dict[str, dict[str, str]]:
