@@ -19,6 +19,15 @@ def run_suite(*arguments: str, **environment: str) -> subprocess.CompletedProces
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        env={**_environment(), **environment},
         check=False,
     )
+
+
+def _environment() -> dict[str, str]:
+    """This process' environment, without what pytest-xdist says to its own workers.
+
+    pytest-benchmark would take the suite for such a worker, and disable itself.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**own, "OMP_NUM_THREADS": "1"}
