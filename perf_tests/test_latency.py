@@ -10,7 +10,7 @@ from fixtures.looks import LookBudget, look_until_decided
 from fixtures.measurement import ScenarioError
 from fixtures.metrics import LATENCY
 from fixtures.plugin import Judge
-from fixtures.report.record import ScenarioRecord
+from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.rounds import PairedRounds, Timing
 from fixtures.scenarios import Scenario
 from fixtures.statistics import ratio_interval
@@ -32,10 +32,12 @@ def test_latency(
     further_look: Callable[[], Timing],
     look_budget: LookBudget,
     record: ScenarioRecord,
+    run_record: RunRecord,
     judge: Judge,
 ) -> None:
     """The ratio to the reference is judged; further processes look where one cannot decide."""
     if benchmark.disabled:
+        run_record.note("every latency is unjudged: pytest-benchmark is disabled")
         pytest.skip("unjudged: pytest-benchmark is disabled")
 
     def first_look() -> Timing:
