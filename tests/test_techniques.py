@@ -93,7 +93,7 @@ def test_leaving_removes_hooks_and_processors_from_the_pipeline_itself(
     with technique.applied(workload, device) as pipeline:
         workload.draw(pipeline)
     for model in models(pipeline).values():
-        assert group_hooks(model) == 0
+        assert group_hooks(model) == []
         assert not hasattr(model, "_hf_hook")
     processors = getattr(pipeline.unet, "attn_processors", {})
     assert {type(p).__name__ for p in processors.values()} <= {"AttnProcessor2_0"}
