@@ -23,6 +23,8 @@ NAMES = (
     "half the steps",
     "a quarter of the steps",
     "one step fewer",
+    "wrong prediction type",
+    "unscaled latents",
     "black",
     "noise",
     "swapped channels",

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fixtures.workloads.storybook import loop, train
-from fixtures.workloads.storybook.loop import Draw, Stage, checkpoint_facts
+from fixtures.workloads.storybook.loop import Draw, Stage, Worker, checkpoint_facts
 from fixtures.workloads.storybook.optimizer import MatrixOptimizer
 from fixtures.workloads.storybook.schedule import Schedule
 
@@ -35,11 +35,10 @@ def train_toy(folder: Path, *, steps: int = 4, interrupted_at: int | None = None
         "toy",
         dict(network.named_parameters()),
         Schedule(steps, rate=0.01, warm_up_steps=2, decay_share=0.5),
-        folder,
+        Worker(0, torch.device("cpu"), folder, torch.float32),
+        seed=1,
         elementwise=frozenset(),
         weight_decay=0.01,
-        seed=1,
-        rank=0,
     )
     stage.run(loss_of)
     return network
@@ -110,7 +109,7 @@ def test_the_whole_script_makes_a_pipeline_that_loads(tmp_path: Path) -> None:
     try:
         train.main([
             "--work-folder", str(tmp_path / "work"), "--output", str(tmp_path / "pipeline"),
-            "--device", "cpu", "--workers", "1", "--pictures", "6", "--encoded-pictures", "4",
+            "--device", "cpu", "--workers", "1", "--pictures", "6",
             "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1",
         ])  # fmt: skip
     finally:
