@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fixtures.workloads.storybook import loop, train
 from fixtures.workloads.storybook.loop import Draw, Stage, Worker, checkpoint_facts
-from fixtures.workloads.storybook.optimizer import MatrixOptimizer
+from fixtures.workloads.storybook.optimizer import MatrixOptimizer, Muon
 from fixtures.workloads.storybook.schedule import Schedule
 
 
@@ -82,6 +82,22 @@ def test_a_convolution_is_orthogonalised_in_place() -> None:
     optimizer.step()
     singular_values = torch.linalg.svdvals((weight.detach() - before).view(4, -1))
     assert singular_values.min() > 0.5 * singular_values.max()
+
+
+def test_muon_is_torchs_own_but_for_the_rounding() -> None:
+    torch.manual_seed(0)
+    start, gradients = torch.randn(6, 10), [torch.randn(6, 10) for _ in range(4)]
+    mine, theirs = (nn.Parameter(start.clone()) for _ in range(2))
+    ours = Muon([mine], rate=0.01, weight_decay=0.1)
+    torchs = torch.optim.Muon(
+        [theirs], lr=0.01, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+    )
+    for gradient in gradients:
+        mine.grad, theirs.grad = gradient.clone(), gradient.clone()
+        ours.step()
+        torchs.step()
+    moved = (theirs - start).norm()
+    assert (mine - theirs).norm() < 0.02 * moved
 
 
 def test_the_rate_warms_up_stays_and_decays() -> None:
