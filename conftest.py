@@ -1,19 +1,21 @@
-"""Hooks only: options, the matrix of scenarios, the refresh, and the end of the run."""
+"""Hooks only: options, the matrix of scenarios, workers, the refresh, and the end of the run."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
-from fixtures.devices import DeviceError, device_name, open_device
+from fixtures.devices import Device, DeviceError, device_name, open_device
+from fixtures.report.merging import Message, Workers
 from fixtures.report.record import RunRecord
 from fixtures.report.terminal import closing_line, render
 from fixtures.scenarios import Scenario, UnknownWorkloadError, find_workload, scenarios
 from fixtures.settings import OPTIONS, Settings, SettingsError
-from fixtures.stash import DEVICE, RUN, SCENARIOS, SETTINGS, STORE
+from fixtures.stash import DEVICE, PLACE, RUN, SCENARIOS, SETTINGS, STORE, WORKERS
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import DEFAULT_WORKLOADS
 
@@ -23,12 +25,27 @@ PERF_TESTS = Path(__file__).parent / "perf_tests"
 REFRESH = "test_refresh"
 LAST = ("test_documented_claims.py", "test_baselines.py")
 """Files that speak about what the others measured."""
+OUTPUT = "perf"
+"""Under which a worker of pytest-xdist tells what it found."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("perf", "performance regression of diffusers")
     for option in OPTIONS:
         group.addoption(option.name, dest=option.destination, help=option.help, **option.parameters)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Let `-n` keep together what is judged together, unless another --dist was given."""
+    option = config.option
+    undecided = getattr(option, "dist", "") == "no" and not option.distload
+    if undecided and option.numprocesses and _measures(config):
+        option.dist = "loadgroup"
+        if option.maxworkerrestart is None:
+            # What a crashed worker found is lost, so the run is red and need not go on; and after
+            # a replacement xdist 3.8 may wait for ever (pytest-dev/pytest-xdist#1323).
+            option.maxworkerrestart = "0"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,14 +57,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     except UnknownWorkloadError as error:
         raise pytest.UsageError(f"--perf-workload: {error.args[0]}") from None
-    parallel = getattr(config.option, "numprocesses", None)
-    if parallel and _measures(config) and device_name(settings.device) == "cpu":
+    if _parallel(config) and _measures(config) and device_name(settings.device) == "cpu":
         raise pytest.UsageError(
             "-n is refused on the CPU: workers would share the cores they measure; leave -n out."
         )
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
     config.stash[RUN] = RunRecord()
+    config.stash[WORKERS] = Workers()
     for family in sorted({technique.family for technique in CATALOGUE}):
         config.addinivalue_line("markers", f"{family}: techniques of the family '{family}'")
 
@@ -70,8 +87,34 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _scenarios(settings: Settings) -> list[Scenario]:
-    default = DEFAULT_WORKLOADS[device_name(settings.device)]
-    return scenarios(settings.workloads or default, settings.weights)
+    names = settings.workloads or DEFAULT_WORKLOADS[device_name(settings.device)]
+    return scenarios(names, settings.weights)
+
+
+def _groups(found: list[Scenario]) -> dict[str, str]:
+    """By scenario the group that one worker runs, named after the group's first scenario.
+
+    A worker observes a scenario once and several files judge it, and a claim needs both techniques
+    that it compares. The reference joins no group: every worker observes its own.
+    """
+    groups = {scenario.id: scenario.id for scenario in found}
+    for scenario in found:
+        for claim in scenario.technique.claims:
+            other = scenario.beside(claim.than)
+            if other.id in groups and not other.is_reference:
+                one, two = groups[scenario.id], groups[other.id]
+                first = min(one, two, key=list(groups).index)
+                groups.update({name: first for name, of in groups.items() if of in (one, two)})
+    return groups
+
+
+def _parallel(config: pytest.Config) -> bool:
+    """Whether this process hands its tests to workers."""
+    return getattr(config.option, "dist", "no") != "no"
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
 
 
 def _measures(config: pytest.Config) -> bool:
@@ -97,15 +140,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: LAST.index(item.path.name) + 1 if item.path.name in LAST else 0)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse a wrong device before workers start; a refusal in a worker would be a crash."""
+    config = session.config
+    if _parallel(config) and not config.option.collectonly and _measures(config):
+        _checked_device(config)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse a wrong device before anything is measured."""
     config = session.config
+    for place, item in enumerate(session.items):
+        item.stash[PLACE] = place
     measuring = [item for item in session.items if PERF_TESTS in item.path.parents]
-    if config.option.collectonly or not measuring:
-        return
+    if measuring and not config.option.collectonly:
+        config.stash[DEVICE] = _checked_device(config)
+
+
+def _checked_device(config: pytest.Config) -> Device:
     settings = config.stash[SETTINGS]
     try:
-        device = open_device(settings.device)
+        device = open_device(settings.device, settings.profile)
     except DeviceError as error:
         raise pytest.UsageError(str(error)) from None
     if settings.expect_device and device.key != settings.expect_device:
@@ -113,25 +169,87 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             f"--perf-expect-device {settings.expect_device}: the device found is {device.key!r}; "
             "mend the runner, or expect the other key."
         )
-    if settings.update_baselines:
+    if settings.update_baselines and not _is_worker(config):
         try:
             config.stash[STORE].check_writable(device.key)
         except BaselineError as error:
             raise pytest.UsageError(str(error)) from None
-    config.stash[DEVICE] = device
+    return device
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[RUN].place = item.stash.get(PLACE, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Group by scenario; xdist 3.8 loses its own groups, parts of node ids, under pytest 9."""
+    if config.option.dist != "loadgroup" or not _measures(config):
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    groups = _groups(_scenarios(config.stash[SETTINGS]))
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = lambda nodeid: groups.get(
+        nodeid.rpartition("[")[2].removesuffix("]"), nodeid
+    )
+    return scheduler
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready(node: Any) -> None:
+    node.config.stash[WORKERS].started.add(node.gateway.id)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a worker found; one that crashed has no output."""
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[WORKERS].ended(node.gateway.id, output.get(OUTPUT))
+
+
+def _tell(session: pytest.Session) -> str:
+    """What this worker found, for the process that hands out the tests."""
+    met: dict[str, int] = {}
+    for place, item in enumerate(session.items):
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and "scenario" in callspec.params:
+            met.setdefault(callspec.params["scenario"].id, place)
+    stash = session.config.stash
+    return Message(stash[RUN], met, tuple(stash[STORE].staged_json())).encode()
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Write new baselines, all or none: only a refresh without a failure changes anything."""
+    """Put together what workers found; then write new baselines.
+
+    All are written or none: only a refresh without a failure changes anything, and a worker
+    writes nothing.
+    """
     config = session.config
-    if not config.stash[SETTINGS].update_baselines or config.option.collectonly:
+    if config.option.collectonly or not _measures(config):
         return
-    run = config.stash[RUN]
+    if _is_worker(config):
+        config.workeroutput[OUTPUT] = _tell(session)  # type: ignore[attr-defined]
+        return
+    run, workers = config.stash[RUN], config.stash[WORKERS]
+    workers.merge_into(run)
+    if workers.lost and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if not config.stash[SETTINGS].update_baselines:
+        if workers.lost:
+            run.note(f"Figures may be missing: {workers.lost}.")
+        return
+    if workers.lost:
+        run.note(f"No baseline was written: {workers.lost}.")
+        return
     if exitstatus != pytest.ExitCode.OK:
         run.note("No baseline was written: the refresh did not finish without a failure.")
         return
+    store = config.stash[STORE]
     try:
-        for path in config.stash[STORE].commit():
+        store.stage_json(workers.staged)
+        for path in store.commit():
             run.note(f"Baseline written: {path}")
     except BaselineError as error:
         run.note(str(error))

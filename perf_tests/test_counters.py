@@ -14,4 +14,4 @@ def test_counters(observed: Observation, case: Case, run_record: RunRecord, judg
         reason = "unjudged: this device, or compiled code on it, has no census of operations"
         run_record.note(f"{observed.scenario}: counters {reason}")
         pytest.skip(reason)
-    judge(judge_counters(case, observed.counters))
+    judge(judge_counters(case, observed.counters, observed.origins))

@@ -15,17 +15,19 @@ def _figures(
     """The technique's figure and that of the one it is compared with, as far as both are known."""
     other = scenario.beside(claim.than)
     if claim.metric is PEAK_MEMORY:
-        mine, theirs = bench.seen(scenario), bench.seen(other)
+        mine = bench.seen(scenario)
+        # A worker may not have met the reference yet; every other comparison shares its worker.
+        theirs = bench.active(other) if other.is_reference else bench.seen(other)
         if not (mine and theirs and mine.peak_bytes and theirs.peak_bytes):
             return None
         return mine.peak_bytes[claim.component], theirs.peak_bytes[claim.component]
     mine_s = run.scenarios[scenario.id].speedup
-    theirs_record = run.scenarios.get(other.id)
-    if mine_s is None or theirs_record is None:
+    if mine_s is None:
         return None
     if other.is_reference:
         return 1 / mine_s.estimate, 1.0
-    if theirs_record.speedup is None:
+    theirs_record = run.scenarios.get(other.id)
+    if theirs_record is None or theirs_record.speedup is None:
         return None
     return 1 / mine_s.estimate, 1 / theirs_record.speedup.estimate
 

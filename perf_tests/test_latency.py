@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from fixtures.devices import Device
 from fixtures.looks import LookBudget, look_until_decided
 from fixtures.measurement import ScenarioError
 from fixtures.metrics import LATENCY
@@ -28,6 +29,7 @@ def test_latency(
     benchmark: BenchmarkFixture,
     rounds: PairedRounds,
     scenario: Scenario,
+    device: Device,
     case: Case,
     further_look: Callable[[], Timing],
     look_budget: LookBudget,
@@ -36,6 +38,8 @@ def test_latency(
     judge: Judge,
 ) -> None:
     """The ratio to the reference is judged; further processes look where one cannot decide."""
+    if no_clock := device.missing("clock"):
+        pytest.skip(f"unjudged: {no_clock}")
     if benchmark.disabled:
         run_record.note("every latency is unjudged: pytest-benchmark is disabled")
         pytest.skip("unjudged: pytest-benchmark is disabled")

@@ -27,4 +27,4 @@ def test_peak_memory(
         pytest.skip(reason)
     record.peak_bytes = observed.peak_bytes[WHOLE]
     record.reference_peak_bytes = bench.active(scenario.reference).peak_bytes[WHOLE]
-    judge(judge_peak_memory(case, observed.peak_bytes, exact=device.exact_memory))
+    judge(judge_peak_memory(case, observed.peak_bytes, device.memory_source))

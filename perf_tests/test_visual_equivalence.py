@@ -1,5 +1,8 @@
 """Draws what fp32 draws: SSIM with the fp32 picture of the same seed, made in the same run."""
 
+import pytest
+
+from fixtures.devices import Device
 from fixtures.measurement import Bench, Observation, ScenarioError
 from fixtures.metrics import SSIM
 from fixtures.plugin import Judge
@@ -11,6 +14,7 @@ from fixtures.verdicts import Case, Verdict, judge_pictures, judge_seams
 
 def test_visual_equivalence(
     scenario: Scenario,
+    device: Device,
     observed: Observation,
     bench: Bench,
     case: Case,
@@ -21,6 +25,8 @@ def test_visual_equivalence(
 
     Tiled pictures must not show where the tiles meet, either.
     """
+    if no_pictures := device.missing("pictures"):
+        pytest.skip(f"unjudged: {no_pictures}")
     min_ssim = scenario.technique.min_ssim(scenario.workload.name)
     try:
         record.ssim = bench.ssim(scenario)

@@ -28,13 +28,18 @@ def baselines(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--perf-device", "tpu"], "--perf-device 'tpu' is unknown; it takes auto, cpu, cuda."),
+        (
+            ["--perf-device", "tpu"],
+            "--perf-device 'tpu' is unknown; it takes auto, cpu, cuda, simulated.",
+        ),
+        (["--perf-profile", "two words"], "--perf-profile 'two words' is no name of an accel"),
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
         (["--perf-budget", "soon"], "--perf-budget 'soon' is not a number of seconds"),
         (["--perf-update-baselines"], "--perf-update-baselines needs --perf-reason TEXT"),
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
         (["-n", "2"], "-n is refused on the CPU"),
+        (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
         (["--perf-baselines", "README.md"], "is a file; it takes a folder"),
     ],
 )

@@ -7,6 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ ENTRIES = st.builds(
     peak_memory_bytes=st.dictionaries(NAMES, st.integers(1, 2**53), max_size=4),
     counters=COUNTS,
     ssim=st.none() | st.floats(-0.9, 1),
-)
+).flatmap(lambda one: st.sampled_from([one, replace(one, latency_ms=(), ratios=())]))
+"""Entries with and without a clock."""
 
 
 def store_with(folder: Path, **entries: Entry) -> BaselineStore:
@@ -153,6 +155,66 @@ def test_the_stored_baselines_of_this_repository_are_sound() -> None:
         document = json.loads(path.read_text(encoding="utf-8"))
         assert path.read_text(encoding="utf-8") == dump(document)
         assert found.entries
+
+
+def test_a_stored_baseline_that_is_recorded_as_it_was_stays_as_it_is_to_the_byte(
+    tmp_path: Path,
+) -> None:
+    folder = Path(baselines.__file__).parent.parent / "baselines"
+    store, other = BaselineStore(folder), BaselineStore(tmp_path)
+    paths = sorted(folder.glob("cpu/*.json"))
+    for path in paths:
+        found = store.baseline(path.parent.name, path.stem)
+        assert found is not None
+        for name, one in found.entries.items():
+            other.stage(path.parent.name, path.stem, name, one)
+    other.commit()
+    assert paths
+    assert files(tmp_path) == {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def test_an_entry_without_a_clock_and_without_pictures_is_stored(tmp_path: Path) -> None:
+    untimed = entry(latency_ms=(), ratios=(), ssim=None)
+    store = store_with(tmp_path, fp16=untimed, fp32=entry())
+    assert BaselineStore(tmp_path).entry(KEY, WORKLOAD, "fp16") == untimed
+    stored = json.loads(store.path(KEY, WORKLOAD).read_text(encoding="utf-8"))["scenarios"]["fp16"]
+    assert "latency_ms" not in stored
+    assert "ratio" not in stored
+    assert stored["ssim"] is None
+    assert untimed.log_ratios == []
+
+
+# From one process to another
+
+
+@WIDE
+@given(st.dictionaries(NAMES, ENTRIES, min_size=1, max_size=3))
+def test_what_another_process_staged_is_written_as_if_it_had_been_staged_here(
+    entries: dict[str, Entry],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        here = store_with(Path(folder, "here"), **entries)
+        there, store = BaselineStore(Path(folder, "there")), BaselineStore(Path(folder, "store"))
+        for name, one in entries.items():
+            there.stage(KEY, WORKLOAD, name, one)
+        for _ in range(2):  # twice the same is once
+            store.stage_json(json.loads(json.dumps(there.staged_json())))
+        store.commit()
+        assert files(there.folder) == {}
+        assert files(store.folder) == files(here.folder)
+
+
+def test_two_processes_that_staged_different_figures_are_refused(tmp_path: Path) -> None:
+    store = BaselineStore(tmp_path)
+    store.stage(KEY, WORKLOAD, "fp16", entry())
+    other = BaselineStore(tmp_path)
+    other.stage(KEY, WORKLOAD, "fp16", entry(counters={"aten::mm": 1001}))
+    with pytest.raises(BaselineError) as caught:
+        store.stage_json(other.staged_json())
+    assert str(caught.value) == (
+        "storybook-fp16 was recorded twice with different figures; nothing was changed: refresh it "
+        "without -n."
+    )
 
 
 # Files that cannot be used
@@ -265,14 +327,20 @@ def test_a_number_too_large_to_be_finite_is_refused(stored: Path) -> None:
     assert "1e999 is no measured value" in refusal(stored)
 
 
-@pytest.mark.parametrize(
-    "name", ["recorded", "latency_ms", "ratio", "peak_memory_bytes", "counters", "ssim"]
-)
+@pytest.mark.parametrize("name", ["recorded", "peak_memory_bytes", "counters", "ssim"])
 def test_a_missing_field_is_refused_and_named(stored: Path, name: str) -> None:
     document = json.loads(stored.read_text(encoding="utf-8"))
     del document["scenarios"]["fp16"][name]
     stored.write_text(json.dumps(document), encoding="utf-8")
     assert f"'{name}' is a required property" in refusal(stored)
+
+
+@pytest.mark.parametrize(("name", "other"), [("latency_ms", "ratio"), ("ratio", "latency_ms")])
+def test_a_latency_without_its_ratio_is_refused(stored: Path, name: str, other: str) -> None:
+    document = json.loads(stored.read_text(encoding="utf-8"))
+    del document["scenarios"]["fp16"][name]
+    stored.write_text(json.dumps(document), encoding="utf-8")
+    assert f"'{name}' is a dependency of '{other}'" in refusal(stored)
 
 
 @WIDE

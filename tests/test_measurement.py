@@ -46,6 +46,12 @@ class FakeDevice:
     def synchronize(self) -> None:
         """Nothing is queued."""
 
+    def entered(self) -> Any:
+        return contextlib.nullcontext()
+
+    def observed_steps(self, steps: int, telling: int) -> int:
+        return steps
+
     def release(self) -> None:
         self.released += 1
         gc.collect()

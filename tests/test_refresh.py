@@ -46,8 +46,9 @@ def device(name: str = "cpu", **hardware: Any) -> Any:
     return SimpleNamespace(
         name=name,
         key=name,
-        exact_memory=name == "cpu",
+        memory_source="ledger" if name == "cpu" else "allocator",
         hardware=hardware,
+        missing=lambda need: None,
         release=lambda: None,
     )
 

@@ -41,6 +41,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
     parsed = Settings.parse(
         given_options(
             perf_device="cpu",
+            perf_profile="rtx-4090",
             perf_workload=["storybook", "sd15"],
             perf_weights="random",
             perf_update_baselines=True,
@@ -53,6 +54,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
     )
     assert parsed == Settings(
         device="cpu",
+        profile="rtx-4090",
         workloads=("storybook", "sd15"),
         weights="random",
         update_baselines=True,
@@ -81,7 +83,14 @@ def test_every_known_device_is_taken(device: str) -> None:
 @pytest.mark.parametrize("device", ["", "CPU", "tpu", "cuda:0", "cpu "])
 def test_an_unknown_device_is_refused_with_the_known_ones(device: str) -> None:
     assert refusal(perf_device=device) == (
-        f"--perf-device {device!r} is unknown; it takes auto, cpu, cuda."
+        f"--perf-device {device!r} is unknown; it takes auto, cpu, cuda, simulated."
+    )
+
+
+@pytest.mark.parametrize("profile", ["", " ", "two words", "h200\n", "../h200", "a;b"])
+def test_a_profile_that_is_no_word_is_refused(profile: str) -> None:
+    assert refusal(perf_profile=profile) == (
+        f"--perf-profile {profile!r} is no name of an accelerator; it takes one word."
     )
 
 

@@ -16,11 +16,7 @@ from fixtures.metrics import COUNTER, LATENCY, PEAK_MEMORY, RATIO, SSIM, Metric
 from fixtures.statistics import Look
 from fixtures.verdicts import (
     ABSOLUTE_TOLERANCE,
-    LEDGER_FLOOR_BYTES,
-    LEDGER_TOLERANCE,
     MAX_LOOKS,
-    MEMORY_FLOOR_BYTES,
-    MEMORY_TOLERANCE,
     RATIO_TOLERANCE,
     REGRESSION_ERROR,
     YARDSTICK_TOLERANCE,
@@ -54,9 +50,9 @@ def ratio_verdict(ratio: float, *, looks: int = 1, on: Case | None = None) -> Ve
     return judge_ratio(on or case(), [look(ratio)] * looks, RATIO_TOLERANCE)
 
 
-def memory_verdict(whole: float, *, exact: bool = True, **others: float) -> Verdict:
+def memory_verdict(whole: float, *, source: Any = "ledger", **others: float) -> Verdict:
     peaks: Any = {"whole": whole, "denoiser": 500 * MIB, **others}
-    return judge_peak_memory(case(), peaks, exact=exact)
+    return judge_peak_memory(case(), peaks, source)
 
 
 def counter_verdict(**changes: int) -> Verdict:
@@ -108,26 +104,23 @@ def test_more_is_worse_of_everything_but_likeness(metric: Metric) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exact", "margin"),
-    [
-        (True, int(max(LEDGER_TOLERANCE * 512 * MIB, LEDGER_FLOOR_BYTES))),
-        (False, int(max(MEMORY_TOLERANCE * 512 * MIB, MEMORY_FLOOR_BYTES))),
-    ],
+    ("source", "margin"),
+    [("replay", 0), ("ledger", 536870), ("allocator", 5368709)],
 )
-def test_memory_at_the_limit_passes_and_one_byte_more_fails(exact: bool, margin: int) -> None:
+def test_memory_at_the_limit_passes_and_one_byte_more_fails(source: str, margin: int) -> None:
     limit = 512 * MIB + margin
-    assert memory_verdict(limit, exact=exact).outcome is Outcome.PASS
-    assert memory_verdict(limit + 1, exact=exact).outcome is Outcome.REGRESSION
+    assert memory_verdict(limit, source=source).outcome is Outcome.PASS
+    assert memory_verdict(limit + 1, source=source).outcome is Outcome.REGRESSION
     floor = 512 * MIB - margin
-    assert memory_verdict(floor, exact=exact).outcome is Outcome.PASS
-    assert memory_verdict(floor - 1, exact=exact).outcome is Outcome.IMPROVEMENT
+    assert memory_verdict(floor, source=source).outcome is Outcome.PASS
+    assert memory_verdict(floor - 1, source=source).outcome is Outcome.IMPROVEMENT
 
 
-@pytest.mark.parametrize(("exact", "floor"), [(True, 1024), (False, MIB)])
-def test_a_small_peak_is_judged_by_the_floor_of_the_tolerance(exact: bool, floor: int) -> None:
+@pytest.mark.parametrize(("source", "floor"), [("replay", 0), ("ledger", 1024), ("allocator", MIB)])
+def test_a_small_peak_is_judged_by_the_floor_of_the_tolerance(source: Any, floor: int) -> None:
     small = case(entry=entry(peak_memory_bytes={"whole": 2000}))
-    at_limit = judge_peak_memory(small, {"whole": 2000 + floor}, exact=exact)
-    above = judge_peak_memory(small, {"whole": 2001 + floor}, exact=exact)
+    at_limit = judge_peak_memory(small, {"whole": 2000 + floor}, source)
+    above = judge_peak_memory(small, {"whole": 2001 + floor}, source)
     assert (at_limit.outcome, above.outcome) == (Outcome.PASS, Outcome.REGRESSION)
 
 
@@ -138,7 +131,7 @@ def test_a_hungrier_component_is_seen_behind_an_unchanged_whole() -> None:
 
 
 def test_a_component_that_vanished_or_is_new_does_not_pass() -> None:
-    vanished = judge_peak_memory(case(), {"whole": 512 * MIB}, exact=True)
+    vanished = judge_peak_memory(case(), {"whole": 512 * MIB}, "ledger")
     assert vanished.outcome is Outcome.REGRESSION
     assert "'denoiser' was not measured" in vanished.sentence
     new = memory_verdict(512 * MIB, vae=MIB)
@@ -239,7 +232,7 @@ def test_an_entry_without_figures_is_no_baseline() -> None:
     empty = case(entry=entry(counters={}, peak_memory_bytes={}))
     assert judge_counters(empty, {}).outcome is Outcome.NO_BASELINE
     assert judge_counters(empty, {"aten::mm": 1}).outcome is Outcome.NO_BASELINE
-    assert judge_peak_memory(empty, {}, exact=True).outcome is Outcome.NO_BASELINE
+    assert judge_peak_memory(empty, {}, "ledger").outcome is Outcome.NO_BASELINE
 
 
 def test_without_an_entry_only_pictures_are_judged() -> None:
@@ -247,7 +240,7 @@ def test_without_an_entry_only_pictures_are_judged() -> None:
     verdicts = [
         judge_ratio(new, [look(1.0)], RATIO_TOLERANCE),
         judge_absolute_latency(new, 100.0),
-        judge_peak_memory(new, {"whole": 1}, exact=True),
+        judge_peak_memory(new, {"whole": 1}, "ledger"),
         judge_counters(new, {"aten::mm": 1}),
     ]
     for verdict in verdicts:
@@ -315,7 +308,7 @@ def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
 def test_memory_counters_and_pictures_are_judged_on_every_machine(same_hardware: bool) -> None:
     here = case(same_hardware=same_hardware)
     more = {"whole": 600 * MIB, "denoiser": 500 * MIB}
-    assert judge_peak_memory(here, more, exact=True).outcome is Outcome.REGRESSION
+    assert judge_peak_memory(here, more, "ledger").outcome is Outcome.REGRESSION
     assert judge_counters(here, {"aten::mm": 9999}).outcome is Outcome.REGRESSION
     assert judge_pictures(here, 0.5, 0.9).outcome is Outcome.REGRESSION
 
@@ -365,7 +358,7 @@ def test_figures_stand_in_the_verdict_as_numbers() -> None:
     verdict = memory_verdict(600 * MIB)
     assert verdict.measured == 600 * MIB
     assert verdict.baseline == 512 * MIB
-    assert verdict.limit == pytest.approx(512 * MIB * (1 + LEDGER_TOLERANCE))
+    assert verdict.limit == pytest.approx(512 * MIB * 1.001)
 
 
 def test_software_changes_name_what_came_and_went() -> None:

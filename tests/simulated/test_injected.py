@@ -1,0 +1,176 @@
+"""Regressions put in on purpose: each moves the figures that it must, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from accelerate.hooks import CpuOffload
+
+from fixtures.devices import WHOLE, Trace
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.meter import (
+    FLOPS,
+    MOVED,
+    OPERATIONS,
+    SYNCS,
+    TO_DEVICE,
+    TO_DEVICE_BYTES,
+)
+from tests.simulated_runs import SIDE_PX, simulate, small
+
+STEPS = 3
+LATENT_BYTES = 4 * (SIDE_PX // 4) ** 2 * 2
+"""Of one picture, in fp16: four channels, the VAE of the tests shrinks four times."""
+
+DEVICE = SimulatedDevice()
+
+
+@pytest.fixture(scope="module")
+def sound() -> Trace:
+    return simulate(device=DEVICE)
+
+
+def moved(before: Trace, after: Trace) -> set[str]:
+    """The totals that differ, and `peak of COMPONENT`."""
+    totals = (OPERATIONS, FLOPS, MOVED, SYNCS, TO_DEVICE, TO_DEVICE_BYTES)
+    names = {name for name in totals if before.counters[name] != after.counters[name]}
+    return names | {
+        f"peak of {component}"
+        for component, peak in before.peak_bytes.items()
+        if after.peak_bytes[component] != peak
+    }
+
+
+def new_origins(before: Trace, after: Trace) -> dict[str, int]:
+    return {
+        name: count - before.origins.get(name, 0)
+        for name, count in after.origins.items()
+        if count > before.origins.get(name, 0)
+    }
+
+
+def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> None:
+    """Replace `owner.name` by a function that gets the old one first."""
+    old = getattr(owner, name)
+    setattr(owner, name, lambda *args, **kwargs: around(old, *args, **kwargs))
+
+
+def test_nothing_put_in_moves_nothing(sound: Trace) -> None:
+    assert simulate(spoil=lambda pipeline: None, device=DEVICE) == sound
+
+
+def test_an_upcast_left_in_attention(sound: Trace) -> None:
+    def upcast(pipeline: Any) -> None:
+        for processor in {id(p): p for p in pipeline.unet.attn_processors.values()}.values():
+            kind = type(processor)
+
+            class Upcast(kind):  # type: ignore[misc,valid-type]
+                def __call__(self, attn: Any, hidden_states: Any, *args: Any, **kwargs: Any) -> Any:
+                    return super().__call__(attn, hidden_states.float().half(), *args, **kwargs)
+
+            pipeline.unet.set_attn_processor(Upcast())
+
+    spoilt = simulate(spoil=upcast, device=DEVICE)
+    assert {OPERATIONS, MOVED} <= moved(sound, spoilt)
+    assert FLOPS not in moved(sound, spoilt)
+    casts = spoilt.counters["aten::_to_copy"] - sound.counters["aten::_to_copy"]
+    assert new_origins(sound, spoilt) == {"aten::_to_copy in Attention": casts}
+    layers = 8  # four transformer blocks, each with self- and cross-attention
+    assert casts == 2 * layers * STEPS
+
+
+def test_the_vae_decodes_in_fp32(sound: Trace) -> None:
+    def decode_in_fp32(pipeline: Any) -> None:
+        pipeline.vae.to(torch.float32)
+        wrapped(pipeline.vae, "decode", lambda old, z, *a, **k: old(z.float(), *a, **k))
+
+    spoilt = simulate(spoil=decode_in_fp32, device=DEVICE)
+    weights_and_pictures = sound.peak_bytes["vae"] - DEVICE.profile.cublas_workspace_bytes
+    assert spoilt.peak_bytes["vae"] > sound.peak_bytes["vae"] + weights_and_pictures / 2
+    assert spoilt.counters[FLOPS] == sound.counters[FLOPS]
+    assert spoilt.counters["compute float32"] > 0
+
+
+def test_every_step_keeps_its_noise(sound: Trace) -> None:
+    kept = []
+
+    def keep(pipeline: Any) -> None:
+        def note(old: Any, noise: Any, *args: Any, **kwargs: Any) -> Any:
+            kept.append(noise)
+            return old(noise, *args, **kwargs)
+
+        wrapped(pipeline.scheduler, "step", note)
+
+    spoilt = simulate(spoil=keep, device=DEVICE)
+    kept.clear()
+    assert {name for name in moved(sound, spoilt) if "peak" not in name} == set()
+    assert "peak of denoiser" in moved(sound, spoilt)
+    assert spoilt.leaked_bytes >= STEPS * LATENT_BYTES
+
+
+def test_the_scheduler_reads_a_value(sound: Trace) -> None:
+    def read(pipeline: Any) -> None:
+        def item(old: Any, noise: Any, step: Any, *args: Any, **kwargs: Any) -> Any:
+            step.item()
+            return old(noise, step, *args, **kwargs)
+
+        wrapped(pipeline.scheduler, "step", item)
+
+    spoilt = simulate(spoil=read, device=DEVICE)
+    assert moved(sound, spoilt) == {OPERATIONS, SYNCS}
+    assert spoilt.counters[SYNCS] == sound.counters[SYNCS] + STEPS
+
+
+def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = simulate("model_cpu_offload", device=DEVICE)
+    once = CpuOffload.pre_forward
+
+    def twice(hook: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+        again = module.to("cpu") if hasattr(module, "conv_in") else module
+        return once(hook, again, *args, **kwargs)
+
+    monkeypatch.setattr(CpuOffload, "pre_forward", twice)
+    after = simulate("model_cpu_offload", device=DEVICE)
+    device = SimulatedDevice()
+    with device.entered():
+        unet = small().load(torch.float16).unet
+        weights = sum(p.numel() * p.element_size() for p in unet.parameters())
+    # The first step finds it on the host anyway.
+    assert after.counters[TO_DEVICE_BYTES] - before.counters[TO_DEVICE_BYTES] == (
+        (STEPS - 1) * weights
+    )
+    assert after.counters[FLOPS] == before.counters[FLOPS]
+
+
+def test_slicing_is_ignored() -> None:
+    batch = small(batch=4)
+    before = simulate("vae_slicing", workload=batch, device=DEVICE)
+    after = simulate(
+        "vae_slicing",
+        spoil=lambda pipeline: pipeline.vae.disable_slicing(),
+        workload=batch,
+        device=DEVICE,
+    )
+    assert after.calls["vae"] == 1 and before.calls["vae"] == 4
+    # fp32 pictures of four, of which sliced decoding holds one, and its activations.
+    assert after.peak_bytes["vae"] > before.peak_bytes["vae"] + 3 * 32 * SIDE_PX**2 * 4
+    assert after.peak_bytes["denoiser"] == before.peak_bytes["denoiser"]
+    assert after.counters[FLOPS] == before.counters[FLOPS]
+
+
+def test_one_copy_of_the_latents_too_many(sound: Trace) -> None:
+    def clone(pipeline: Any) -> None:
+        def copied(old: Any, noise: Any, step: Any, sample: Any, *args: Any, **kwargs: Any) -> Any:
+            return old(noise, step, sample.clone(), *args, **kwargs)
+
+        wrapped(pipeline.scheduler, "step", copied)
+
+    spoilt = simulate(spoil=clone, device=DEVICE)
+    assert {OPERATIONS, MOVED} <= moved(sound, spoilt) <= {OPERATIONS, MOVED, "peak of denoiser"}
+    assert spoilt.counters[OPERATIONS] == sound.counters[OPERATIONS] + STEPS
+    assert spoilt.counters[MOVED] == sound.counters[MOVED] + STEPS * 2 * LATENT_BYTES
+    assert new_origins(sound, spoilt) == {"aten::clone in the pipeline": STEPS}
+    assert spoilt.peak_bytes[WHOLE] == sound.peak_bytes[WHOLE]

@@ -1,0 +1,204 @@
+"""The simulated device repeats to the byte, agrees with what is known, and refuses to guess."""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from fixtures.devices import WHOLE, Trace
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.simulated.device import RESERVED, SimulatedDevice
+from fixtures.devices.simulated.meter import FLOPS, OPERATIONS, TO_DEVICE_BYTES
+from fixtures.devices.simulated.simulation import UnknownValueError
+from fixtures.techniques import CATALOGUE
+from tests.running import REPOSITORY
+from tests.simulated_runs import simulate, small
+
+COMPONENTS = {WHOLE, RESERVED, "text_encoder", "denoiser", "vae"}
+
+
+@pytest.fixture(scope="module")
+def plain() -> Trace:
+    return simulate()
+
+
+def test_a_trace_has_every_figure(plain: Trace) -> None:
+    assert set(plain.peak_bytes) == COMPONENTS
+    assert plain.peak_bytes[WHOLE] == max(
+        plain.peak_bytes[name] for name in ("text_encoder", "denoiser", "vae")
+    )
+    assert plain.peak_bytes[RESERVED] > plain.peak_bytes[WHOLE]
+    assert plain.calls == {"text_encoder": 2, "denoiser": 3, "vae": 1}
+    assert plain.floor_s is not None and plain.floor_s > 0
+    assert plain.leaked_bytes == 0
+
+
+def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -> None:
+    device = SimulatedDevice()
+    simulate("group_offload_leaf", device=device)
+    garbage = [object() for _ in range(100_000)]
+    gc.collect()
+    again = simulate(device=device)
+    del garbage
+    assert again == plain
+
+
+def test_another_process_gives_the_same_figures(plain: Trace) -> None:
+    script = (
+        "import json; from tests.simulated_runs import simulate; trace = simulate();"
+        "print(json.dumps([trace.peak_bytes, trace.counters, trace.origins, trace.floor_s]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        cwd=REPOSITORY,
+        env={"PYTHONHASHSEED": "12345", "PATH": "", "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures == [plain.peak_bytes, plain.counters, plain.origins, plain.floor_s]
+
+
+@pytest.mark.parametrize("technique", ["fp32", "naive_attention", "attention_slicing"])
+def test_flops_are_those_of_torchs_own_counter_on_a_real_run(technique: str) -> None:
+    size = {"width": 64, "height": 64, "steps": 2}
+    simulated = simulate(technique, workload=small(**size))
+    device, workload = CpuDevice(), small(**size)
+    # The CPU's fused attention is not in torch's table of FLOPs; its plain form is.
+    with CATALOGUE[technique].applied(workload, device) as pipeline:
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            workload.draw(pipeline)
+    assert simulated.counters[FLOPS] == counter.get_total_flops()
+
+
+def test_peaks_agree_with_the_ledger_of_a_real_run() -> None:
+    """Within rounding to 512 bytes: both see the same tensors come and go."""
+    simulated = simulate("fp32", workload=small(steps=2))
+    device, workload = CpuDevice(), small(steps=2)
+    with CATALOGUE["fp32"].applied(workload, device) as pipeline:
+        workload.draw(pipeline, steps=1)
+        with device.observe(pipeline) as real:
+            workload.draw(pipeline)
+    workspace = SimulatedDevice().profile.cublas_workspace_bytes
+    for component in ("denoiser", "vae", WHOLE):
+        simulated_bytes = simulated.peak_bytes[component] - workspace
+        assert simulated_bytes == pytest.approx(real.peak_bytes[component], rel=0.02)
+
+
+def scheduler_of(name: str) -> Any:
+    import diffusers
+
+    return lambda config: getattr(diffusers, name).from_config(config)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("scheduler", "telling"),
+    [("DDIMScheduler", 3), ("EulerDiscreteScheduler", 3), ("UniPCMultistepScheduler", 4)],
+)
+def test_every_further_step_adds_the_same_figures(scheduler: str, telling: int) -> None:
+    device = SimulatedDevice()
+    workload = small(scheduler_of(scheduler), width=64, height=64)
+    few, one_more, many = (
+        simulate(workload=workload, device=device, steps=telling + more) for more in (0, 1, 6)
+    )
+    for name, count in few.counters.items():
+        further = one_more.counters[name] - count
+        assert many.counters[name] == count + 6 * further, name
+        # What a step does, told from one run; the schedule itself grows by two numbers a step.
+        assert abs(further - few.per_step.get(name, 0)) <= (16 if "bytes" in name else 0), name
+    assert few.peak_bytes == many.peak_bytes
+
+
+def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once() -> None:
+    whole, offloaded = simulate(), simulate("model_cpu_offload")
+    assert offloaded.peak_bytes[WHOLE] < whole.peak_bytes[WHOLE]
+    assert offloaded.counters[FLOPS] == whole.counters[FLOPS]
+    device = SimulatedDevice()
+    with device.entered():
+        pipeline = small().load(torch.float16)
+        weights = sum(
+            tensor.numel() * tensor.element_size()
+            for part in (pipeline.unet, pipeline.vae, pipeline.text_encoder)
+            for tensor in (*part.parameters(), *part.buffers())
+        )
+    moved = offloaded.counters[TO_DEVICE_BYTES] - whole.counters[TO_DEVICE_BYTES]
+    assert moved == weights
+
+
+def test_a_technique_that_offloads_more_finely_needs_less() -> None:
+    peaks = [
+        simulate(name).peak_bytes[WHOLE]
+        for name in ("sequential_cpu_offload", "group_offload_block", "model_cpu_offload", "fp16")
+    ]
+    assert peaks == sorted(peaks)
+    assert len(set(peaks)) == 4
+
+
+def test_unknown_values_are_refused_not_guessed() -> None:
+    def read_the_latents(pipeline: Any) -> None:
+        step = pipeline.scheduler.step
+        pipeline.scheduler.step = lambda noise, *args, **kwargs: (
+            noise.sum().item(),
+            step(noise, *args, **kwargs),
+        )[1]
+
+    with pytest.raises(UnknownValueError, match="reads values"):
+        simulate(spoil=read_the_latents)
+
+
+def test_small_known_values_are_read_and_the_wait_is_counted() -> None:
+    device = SimulatedDevice()
+    with device.entered():
+        simulation = device._simulation
+        assert simulation is not None
+        levels = torch.linspace(1, 0, 5, device=device.torch_device)
+        assert (levels * 2).max().item() == 2
+        assert (levels == 1).nonzero().tolist() == [[0]]
+        levels[0] = 7
+        view = levels[:2]
+        view += 1
+        assert levels.tolist()[:2] == [8, 1.75]
+        levels += torch.randn((100, 100), device=device.torch_device)[0, :5].sum() * 0 + 1
+        assert simulation.meter.counters["synchronisations"] >= 3
+
+
+def test_writing_unknown_values_makes_all_views_unknown() -> None:
+    device = SimulatedDevice()
+    with device.entered():
+        levels = torch.zeros(5, device=device.torch_device)
+        view = levels[:2]
+        view.copy_(torch.randn(20_000, device=device.torch_device)[:2])
+        with pytest.raises(UnknownValueError):
+            levels.sum().item()
+
+
+def test_a_device_that_is_too_small_says_so() -> None:
+    huge = small(width=8192, height=8192)
+    with pytest.raises(MemoryError, match="simulated out of memory"):
+        simulate("naive_attention", workload=huge, device=SimulatedDevice("titan-rtx"))
+
+
+def test_the_count_of_operations_is_the_sum_of_all_of_them(plain: Trace) -> None:
+    named = {name: count for name, count in plain.counters.items() if name.startswith("aten::")}
+    assert sum(named.values()) == plain.counters[OPERATIONS]
+    assert sum(plain.origins.values()) == plain.counters[OPERATIONS]
+    assert "aten::convolution in ResnetBlock2D" in plain.origins
+
+
+def test_nothing_of_the_simulation_stays_behind() -> None:
+    before = (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors)
+    simulate()
+    assert (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors) == before
+    assert not torch.zeros(2).is_cuda
+    assert gc.isenabled()

@@ -1,0 +1,70 @@
+"""Simulated runs of a small Stable Diffusion, for the tests of the simulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from fixtures.devices import Trace
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads import WORKLOADS, Workload
+from fixtures.workloads.base import quiet
+from fixtures.workloads.sd15 import ddim, random_pipeline
+from tests.small_pipeline import SMALL
+
+Spoil = Callable[[Any], None]
+SIDE_PX = 128
+TINY = {
+    "unet": {
+        **SMALL["unet"],
+        "block_out_channels": (32, 64),
+        "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
+        "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
+    },
+    "vae": {
+        **SMALL["vae"],
+        "block_out_channels": (32, 32, 32),
+        "down_block_types": ("DownEncoderBlock2D",) * 3,
+        "up_block_types": ("UpDecoderBlock2D",) * 3,
+        "sample_size": SIDE_PX // 2,
+    },
+    "text_encoder": SMALL["text_encoder"],
+}
+"""Two levels in the place of four: the simulation takes its time by the operation."""
+
+
+def small(scheduler: Any = ddim, **call: Any) -> Workload:
+    """The `sd15` workload at a fraction of its width, 128x128 px, three steps."""
+    sd15 = WORKLOADS["sd15"]
+    changes = {"width": SIDE_PX, "height": SIDE_PX, "steps": 3, **call}
+    return replace(
+        sd15,
+        name="small",
+        call=replace(sd15.call, **changes),
+        source=lambda weights, dtype: quiet(random_pipeline(dtype, scheduler, **TINY)),
+        _hosted={},
+    )
+
+
+def simulate(
+    technique: str = "fp16",
+    spoil: Spoil | None = None,
+    workload: Workload | None = None,
+    device: SimulatedDevice | None = None,
+    **changes: Any,
+) -> Trace:
+    """What the simulation books of one warm call; `spoil` changes the pipeline before it."""
+    workload = workload or small()
+    device = device or SimulatedDevice()
+    with device.entered():
+        with CATALOGUE[technique].applied(workload, device) as pipeline:
+            if spoil is not None:
+                spoil(pipeline)
+            workload.draw(pipeline, steps=1)
+            with device.observe(pipeline) as trace:
+                workload.draw(pipeline, **changes)
+            del pipeline
+        device.release()
+    return trace

@@ -1,0 +1,159 @@
+"""Workers of pytest-xdist find together what one process finds alone, and they write nothing."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fixtures.scenarios import scenarios
+from tests import fake_bench
+from tests.running import run_suite
+
+pytest.importorskip("xdist")
+
+FAKE = ("-p", "tests.fake_bench", "--perf-device", "simulated", "--perf-workload", "storybook")
+REFRESH = ("--perf-update-baselines", "--perf-reason", "test")
+TWO = ("-n", "2")
+SPOILT = {"FAKE_MORE": "storybook-bf16", "FAKE_IDLE": "storybook-channels_last"}
+
+
+def _run(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    arguments = [*FAKE, "--perf-baselines", str(folder), "-k", "not test_latency", *options]
+    return run_suite(*arguments, **environment)
+
+
+def _stored(folder: Path) -> Path:
+    return folder / fake_bench.KEY / "storybook.json"
+
+
+def summary(output: str) -> list[str]:
+    """What the suite itself says at the end of a run."""
+    lines = output.splitlines()
+    start = next(number for number, line in enumerate(lines) if " performance " in line)
+    said = [line for line in lines[start:] if not line.startswith(("=", "FAILED", "ERROR"))]
+    return [line for line in said if line.strip()]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder of baselines that one process recorded, and what it said."""
+    folder = tmp_path_factory.mktemp("baselines")
+    result = _run(folder, *REFRESH)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr
+    return folder, result.stdout
+
+
+@pytest.fixture(scope="module")
+def serial(recorded: tuple[Path, str]) -> subprocess.CompletedProcess[str]:
+    """A run in one process, with a regression, a technique without effect, and notes."""
+    return _run(recorded[0], **SPOILT)
+
+
+def test_the_summary_of_two_workers_is_that_of_one_process(
+    recorded: tuple[Path, str], serial: subprocess.CompletedProcess[str]
+) -> None:
+    parallel = _run(recorded[0], *TWO, **SPOILT)
+    assert parallel.returncode == serial.returncode == pytest.ExitCode.TESTS_FAILED
+    assert summary(parallel.stdout) == summary(serial.stdout)
+    assert "2 red" in serial.stdout
+    assert "counters unjudged" in serial.stdout
+    assert "unsupported on storybook: sequential_cpu_offload, " in serial.stdout
+    assert "hold, " in summary(serial.stdout)[-1]
+
+
+def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_worker(
+    recorded: tuple[Path, str],
+) -> None:
+    import conftest
+
+    result = _run(recorded[0], *TWO, "-v")
+    groups = conftest._groups(scenarios(["storybook"]))
+    workers: dict[str, set[str]] = {}
+    for line in result.stdout.splitlines():
+        if line.startswith("[gw") and "[storybook" in line:
+            name = line.rpartition("[")[2].partition("]")[0]
+            workers.setdefault(groups[name], set()).add(line[:5])
+    assert workers.keys() == set(groups.values())
+    assert all(len(names) == 1 for names in workers.values()), workers
+    assert len(set.union(*workers.values())) == 2
+
+
+def test_another_distribution_that_was_asked_for_is_kept(recorded: tuple[Path, str]) -> None:
+    result = _run(recorded[0], *TWO, "--dist", "loadfile", "-v", "-k", "test_baselines")
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert "LoadFileScheduling" in result.stdout
+
+
+def test_two_workers_record_what_one_process_records(
+    recorded: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, output = recorded
+    result = _run(tmp_path, *TWO, *REFRESH)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr
+    assert _stored(tmp_path).read_bytes() == _stored(folder).read_bytes()
+    assert [path.name for path in _stored(tmp_path).parent.iterdir()] == ["storybook.json"]
+    said = [line.replace(str(tmp_path), str(folder)) for line in summary(result.stdout)]
+    assert said == summary(output)
+    assert f"Baseline written: {_stored(folder)}" in output
+
+
+def test_a_failure_in_one_worker_writes_nothing(tmp_path: Path) -> None:
+    result = _run(tmp_path, *TWO, *REFRESH, **SPOILT)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "No baseline was written: the refresh did not finish without a failure." in result.stdout
+    assert not _stored(tmp_path).exists()
+
+
+def test_a_worker_that_crashes_writes_nothing_and_is_named(tmp_path: Path) -> None:
+    result = _run(tmp_path, *TWO, *REFRESH, FAKE_CRASH="storybook-bf16")
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "No baseline was written: worker gw" in result.stdout
+    assert "crashed or was stopped." in result.stdout
+    assert "crashed while running 'perf_tests/" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
+    assert not _stored(tmp_path).exists()
+
+
+def test_a_run_that_lost_a_worker_is_red_and_says_so(recorded: tuple[Path, str]) -> None:
+    result = _run(recorded[0], *TWO, FAKE_CRASH="storybook-bf16")
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "Figures may be missing: worker gw" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
+
+
+def test_the_first_failure_ends_the_run_with_what_was_found(recorded: tuple[Path, str]) -> None:
+    result = _run(recorded[0], *TWO, "-x", **SPOILT)
+    assert result.returncode == pytest.ExitCode.INTERRUPTED, result.stdout
+    assert "stopping after 1 failures" in result.stdout
+    assert "scenarios: " in result.stdout
+
+
+def test_a_wrong_device_is_refused_before_any_worker_starts(tmp_path: Path) -> None:
+    result = _run(tmp_path, *TWO, "--perf-expect-device", "nvidia-h200")
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "the device found is 'fake'" in result.stderr + result.stdout
+    assert "Traceback" not in result.stderr + result.stdout
+
+
+def test_without_xdist_the_suite_runs_as_ever(recorded: tuple[Path, str]) -> None:
+    result = _run(recorded[0], "-p", "no:xdist", "-k", "[storybook-bf16] and not test_latency")
+    assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr
+    assert "scenarios: 1 judged: 1 passed" in result.stdout
+
+
+def test_techniques_that_are_compared_are_one_group_and_the_reference_joins_none() -> None:
+    import conftest
+
+    found = scenarios(["storybook"])
+    groups = conftest._groups(found)
+    assert groups.keys() == {one.id for one in found}
+    for one in found:
+        for claim in one.technique.claims:
+            other = one.beside(claim.than)
+            if other.id in groups and not other.is_reference:
+                assert groups[one.id] == groups[other.id]
+    reference = found[0].reference.id
+    assert [name for name, group in groups.items() if group == reference] == [reference]
+    assert len(set(groups.values())) > 10
