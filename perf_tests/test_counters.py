@@ -4,14 +4,23 @@ import pytest
 
 from fixtures.measurement import Observation
 from fixtures.plugin import Judge
-from fixtures.report.record import RunRecord
+from fixtures.report.record import WORK, RunRecord, ScenarioRecord
 from fixtures.verdicts import Case, judge_counters
 
 
-def test_counters(observed: Observation, case: Case, run_record: RunRecord, judge: Judge) -> None:
+def test_counters(
+    observed: Observation,
+    case: Case,
+    record: ScenarioRecord,
+    run_record: RunRecord,
+    judge: Judge,
+) -> None:
     """There is no noise in a count: one operation more is a regression."""
     if not observed.counters:
         reason = "unjudged: this device, or compiled code on it, has no census of operations"
         run_record.note(f"{observed.scenario}: counters {reason}")
         pytest.skip(reason)
+    if observed.floor_s is not None:
+        record.floor_ms = observed.floor_s * 1e3
+        record.work = {name: observed.counters[name] for name in WORK}
     judge(judge_counters(case, observed.counters, observed.origins))

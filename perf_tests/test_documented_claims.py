@@ -2,8 +2,11 @@
 
 import pytest
 
+from fixtures.baselines import BaselineStore
+from fixtures.devices import Device
 from fixtures.measurement import Bench, Observation
 from fixtures.metrics import PEAK_MEMORY
+from fixtures.published import Published, published_of
 from fixtures.report.record import RunRecord
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import Claim
@@ -58,3 +61,44 @@ def test_documented_claims(
         pytest.xfail(sentence)
     if len(unknown) == len(claims):
         pytest.skip(f"not measured in this run: {'; '.join(unknown)}")
+
+
+def test_published_figures(
+    scenario: Scenario,
+    observed: Observation,
+    device: Device,
+    store: BaselineStore,
+    run_record: RunRecord,
+) -> None:
+    """Memory that others published: documented, ours, and what a GPU's baseline holds."""
+    published = published_of(scenario.id)
+    if not published:
+        pytest.skip("nobody published a memory figure of it")
+    broken = []
+    for figure in published:
+        if figure.component not in observed.peak_bytes:
+            continue
+        ours_bytes = observed.peak_bytes[figure.component]
+        figures = {"simulated" if device.name == "simulated" else device.key: ours_bytes}
+        figures.update(_measured_elsewhere(figure, scenario, device, store))
+        sentence = figure.compared(figures)
+        run_record.note(sentence)
+        if figure.relation == "at most":
+            held = figure.holds(ours_bytes)
+            run_record.claims["hold" if held else "do not hold here"] += 1
+            if not held:
+                broken.append(sentence)
+    if broken:
+        pytest.xfail("does not hold on this device: " + "; ".join(broken))
+
+
+def _measured_elsewhere(
+    figure: Published, scenario: Scenario, device: Device, store: BaselineStore
+) -> dict[str, float]:
+    """What the baselines of real accelerators hold, by device key."""
+    found = {}
+    for folder in sorted(store.folder.glob("nvidia-*")):
+        entry = store.entry(folder.name, scenario.workload.name, scenario.technique.id)
+        if folder.name != device.key and entry and figure.component in entry.peak_memory_bytes:
+            found[folder.name] = float(entry.peak_memory_bytes[figure.component])
+    return found

@@ -23,6 +23,7 @@ class FakeDevice:
 
     name = "simulated"
     key = KEY
+    caveat = ""
     memory_source = "replay"
     hardware: Mapping[str, Any] = {"accelerator": "Testron 9000", "memory_gib": 80}
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from fixtures.devices.phases import Phases
+from fixtures.devices.phases import Phases, denoiser
 
 
 class Vae(nn.Module):
@@ -77,6 +77,28 @@ def test_calls_are_steps_and_slices() -> None:
     with Phases(pipeline, lambda _: None) as phases:
         pipeline()
     assert phases.calls == {"text_encoder": 1, "denoiser": 2, "vae": 2}
+
+
+def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls() -> None:
+    pipeline = Pipeline("transformer")
+    pipeline.vae.post_quant_conv = None  # type: ignore[assignment]
+    pipeline.vae.decode = lambda latents: [pipeline.vae.decoder(latents) for _ in range(3)][-1]
+    seen: list[str] = []
+    with Phases(pipeline, seen.append) as phases:
+        pipeline()
+    assert seen == ["text_encoder", "denoiser", "vae"]
+    assert phases.calls["vae"] == 2 * 3
+
+
+@pytest.mark.parametrize("name", ["unet", "transformer"])
+def test_the_denoiser_has_one_of_two_names(name: str) -> None:
+    pipeline = Pipeline(name)
+    assert denoiser(pipeline) is getattr(pipeline, name)
+
+
+def test_a_pipeline_without_a_denoiser_is_told() -> None:
+    with pytest.raises(AttributeError, match="SimpleNamespace has no unet or transformer"):
+        denoiser(SimpleNamespace(unet=None))
 
 
 def test_leaving_removes_every_hook() -> None:

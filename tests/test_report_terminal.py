@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.report.record import RunRecord, ScenarioRecord
-from fixtures.report.terminal import COLUMNS, closing_line, render
+from fixtures.report.terminal import MEASURED, closing_line, render
 from fixtures.statistics import Interval
 from fixtures.verdicts import Outcome, Verdict
 
@@ -48,7 +48,7 @@ def row(text: str, technique: str) -> list[str]:
 def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> None:
     text = render(run_of(measured), width=80, color=False)
     assert "storybook on cpu" in text
-    for name, _ in COLUMNS:
+    for name, _ in MEASURED:
         assert name in text
     assert row(text, "fp16") == [
         "fp16",

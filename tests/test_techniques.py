@@ -19,6 +19,7 @@ from fixtures.techniques.offloading import group_hooks, models
 from fixtures.techniques.registry import CalledWithin, Scene, Technique, switched
 from fixtures.techniques.vae import expected_tiles
 from fixtures.workloads import WORKLOADS, Workload
+from tests.small_workloads import small_workload
 
 WORKLOAD_OF_KIND = {"single": "storybook", "batch": "storybook-batch8", "large": "storybook-256"}
 NEEDS_CUDA = frozenset({"cudnn", "tf32", "xformers", "streams"})
@@ -40,6 +41,8 @@ def device() -> CpuDevice:
 
 def _brief(technique: Technique) -> Workload:
     """The workload of the technique's kind, with the two steps that show what is in effect."""
+    if technique.kinds == {"video"}:
+        return small_workload("cogvideox-5b")
     kind = next(iter(sorted(technique.kinds)))
     workload = WORKLOADS[WORKLOAD_OF_KIND["single" if "single" in technique.kinds else kind]]
     return replace(
@@ -132,7 +135,8 @@ def test_every_documented_technique_has_a_row() -> None:
     documented = """
         cudnn_benchmark tf32 autocast fp16 bf16 attention_slicing sdpa xformers channels_last
         traced_unet vae_slicing vae_tiling sequential_cpu_offload model_cpu_offload
-        group_offload_leaf group_offload_block group_offload_stream layerwise_casting torch_compile
+        group_offload_leaf group_offload_block group_offload_stream group_offload_mixed
+        layerwise_casting torch_compile
     """
     assert set(documented.split()) <= set(CATALOGUE.techniques)
     named = {f"fixtures.techniques.{t.apply.__module__.rsplit('.', 1)[-1]}" for t in CATALOGUE}
@@ -178,6 +182,7 @@ def test_slicing_and_tiling_do_nothing_to_one_small_picture(device: CpuDevice) -
 
 class _Tiles:
     tile_latent_min_size = 64
+    tile_sample_min_size = 512
     tile_overlap_factor = 0.25
 
 

@@ -6,7 +6,6 @@ import gc
 import json
 import subprocess
 import sys
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -38,7 +37,8 @@ def test_a_trace_has_every_figure(plain: Trace) -> None:
     )
     assert plain.peak_bytes[RESERVED] > plain.peak_bytes[WHOLE]
     assert plain.calls == {"text_encoder": 2, "denoiser": 3, "vae": 1}
-    assert plain.floor_s is not None and plain.floor_s > 0
+    assert plain.floor_s is not None
+    assert plain.floor_s > 0
     assert plain.leaked_bytes == 0
 
 
@@ -75,9 +75,12 @@ def test_flops_are_those_of_torchs_own_counter_on_a_real_run(technique: str) -> 
     simulated = simulate(technique, workload=small(**size))
     device, workload = CpuDevice(), small(**size)
     # The CPU's fused attention is not in torch's table of FLOPs; its plain form is.
-    with CATALOGUE[technique].applied(workload, device) as pipeline:
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-            workload.draw(pipeline)
+    with (
+        CATALOGUE[technique].applied(workload, device) as pipeline,
+        sdpa_kernel(SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
+        workload.draw(pipeline)
     assert simulated.counters[FLOPS] == counter.get_total_flops()
 
 

@@ -1,0 +1,153 @@
+"""The simulated device among the others: what it lacks, what it says, and how it fails."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from fixtures.devices import DeviceError, open_device
+from fixtures.devices.simulated import private
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.kernels import UNKNOWN, attention_backend, scratch_bytes
+from fixtures.devices.simulated.meter import place
+from fixtures.measurement import Bench, ScenarioError
+from fixtures.scenarios import Scenario
+from fixtures.techniques import CATALOGUE
+from fixtures.verdicts import Outcome
+from tests.simulated_runs import small
+
+aten = torch.ops.aten
+
+
+def test_it_is_opened_by_name_and_profile() -> None:
+    assert open_device("simulated").key == "simulated"
+    other = open_device("simulated", "rtx-4090")
+    assert other.key == "simulated-rtx-4090"
+    assert other.hardware["accelerator"] == "NVIDIA GeForce RTX 4090 (simulated)"
+    assert other.caveat == UNKNOWN
+    assert "cuDNN" in UNKNOWN
+
+
+def test_an_unknown_profile_is_one_sentence() -> None:
+    with pytest.raises(DeviceError, match=r"--perf-profile: .*'h2o'.*h200"):
+        open_device("simulated", "h2o")
+
+
+@pytest.mark.parametrize("need", ["clock", "pictures", "xformers", "compiler", "tracer", "cudnn"])
+def test_what_it_lacks_has_a_reason(need: str) -> None:
+    assert SimulatedDevice().missing(need)
+
+
+@pytest.mark.parametrize("need", ["accelerator", "streams", "tf32"])
+def test_what_it_has(need: str) -> None:
+    assert SimulatedDevice().missing(need) is None
+
+
+def test_tf32_is_a_question_of_the_profile() -> None:
+    assert "Ampere" in str(SimulatedDevice("titan-rtx").missing("tf32"))
+
+
+def test_a_torch_that_behaves_otherwise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed() -> None:
+        raise AttributeError("no such table")
+
+    monkeypatch.setattr(private, "set_fake_cuda_up", changed)
+    with pytest.raises(DeviceError, match=rf"torch {torch.__version__}.*private\.py"):
+        SimulatedDevice()
+
+
+def test_outside_of_its_context_nothing_is_observed() -> None:
+    with pytest.raises(DeviceError, match="entered"), SimulatedDevice().observe(object()):
+        pass
+
+
+def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
+    workload = small(width=4096, height=4096)
+    bench = Bench(SimulatedDevice("titan-rtx"))
+    with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as caught:
+        bench.active(Scenario(workload, CATALOGUE["naive_attention"]))
+    assert caught.value.outcome is Outcome.BROKEN
+    # The device is not spoilt by it.
+    assert bench.active(Scenario(small(), CATALOGUE["fp16"])).peak_bytes
+
+
+def test_a_reference_computes_in_fp32_and_tf32_at_another_rate() -> None:
+    bench = Bench(SimulatedDevice())
+    big = small(width=512, height=512)
+    floors = {
+        name: bench.active(Scenario(big, CATALOGUE[name])).floor_s for name in ("fp32", "tf32")
+    }
+    assert floors["fp32"] is not None
+    assert floors["tf32"] is not None
+    assert floors["tf32"] <= floors["fp32"]
+
+
+# The kernel model
+
+
+def tensor(*shape: int, dtype: torch.dtype = torch.float16, **layout: Any) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta", **layout)
+
+
+@pytest.mark.parametrize(
+    ("backends", "head", "dtype", "masked", "chosen"),
+    [
+        (("cudnn", "flash", "efficient", "math"), 64, torch.float16, False, "cudnn"),
+        (("cudnn", "flash", "efficient", "math"), 160, torch.float16, False, "flash"),
+        (("cudnn", "flash", "efficient", "math"), 160, torch.float16, True, "efficient"),
+        (("cudnn", "flash", "efficient", "math"), 64, torch.float32, False, "efficient"),
+        (("flash", "efficient", "math"), 512, torch.float16, False, "efficient"),
+        (("efficient", "math"), 20, torch.float16, False, "math"),
+    ],
+)
+def test_attention_is_computed_by_the_first_kernel_that_can(
+    backends: tuple[str, ...], head: int, dtype: torch.dtype, masked: bool, chosen: str
+) -> None:
+    query = tensor(1, 8, 77, head, dtype=dtype)
+    assert attention_backend(backends, query, tensor(77, 77) if masked else None) == chosen
+
+
+def test_a_kernel_that_was_switched_off_is_not_chosen() -> None:
+    query = tensor(1, 8, 77, 64)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):
+        assert attention_backend(("cudnn", "flash", "efficient"), query, None) == "efficient"
+
+
+def test_a_convolution_copies_the_side_that_is_not_channels_last() -> None:
+    last = {"memory_format": torch.channels_last}
+    plain, turned = tensor(1, 8, 4, 4), tensor(1, 8, 4, 4, **last)
+    weight, turned_weight = tensor(8, 8, 3, 3), tensor(8, 8, 3, 3, **last)
+
+    def copies(*sides: torch.Tensor) -> list[int]:
+        return scratch_bytes(aten.convolution.default, sides)
+
+    assert copies(plain, weight) == []
+    assert copies(turned, turned_weight) == []
+    assert copies(plain, turned_weight) == [2 * plain.numel()]
+    assert copies(turned, weight) == [2 * weight.numel()]
+    assert copies(plain[:, :, ::2], weight) == [plain.numel()]
+
+
+def test_group_norm_copies_a_strided_input() -> None:
+    strided = tensor(1, 8, 4, 4, memory_format=torch.channels_last)
+    assert scratch_bytes(aten.native_group_norm.default, [strided]) == [2 * strided.numel()]
+    assert scratch_bytes(aten.native_group_norm.default, [tensor(1, 8, 4, 4)]) == []
+
+
+def test_wide_heads_accumulate_in_fp32() -> None:
+    attention = aten._scaled_dot_product_efficient_attention.default
+    narrow, wide = tensor(1, 2, 10, 128), tensor(1, 2, 10, 160)
+    assert scratch_bytes(attention, [narrow, narrow, narrow]) == []
+    assert scratch_bytes(attention, [wide, wide, wide]) == [4 * wide.numel()]
+
+
+def test_a_place_is_named_without_its_line() -> None:
+    namespace: dict[str, Any] = {"place": place}
+    code = compile("def step():\n return place()", "/lib/diffusers/schedulers/ddim.py", "exec")
+    exec(code, namespace)  # noqa: S102
+    found = SimpleNamespace(of=namespace["step"]())
+    assert found.of == "diffusers/schedulers/ddim.py:step"
+    assert place() == "the caller"

@@ -1,0 +1,37 @@
+"""Published figures: every one has a scenario, promises can fail, deviations are said."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.metrics import GIB
+from fixtures.published import GB, PUBLISHED, Published, published_of
+from fixtures.scenarios import scenarios
+from fixtures.workloads import WORKLOADS
+
+PROMISE = Published("sd15-4k-vae_tiling", "whole", "at most", 8 * GB, "a page")
+RUN = Published("flux-bf16", "reserved", "about", 36 * GIB, "a post")
+
+
+@pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: figure.scenario)
+def test_every_figure_belongs_to_a_scenario(figure: Published) -> None:
+    known = {one.id for one in scenarios(list(WORKLOADS))}
+    assert figure.scenario in known
+    assert figure in published_of(figure.scenario)
+
+
+def test_a_promise_fails_above_its_figure() -> None:
+    assert PROMISE.holds(8 * GB)
+    assert not PROMISE.holds(8 * GB + 1)
+
+
+def test_a_single_run_promises_nothing() -> None:
+    assert RUN.holds(100 * GIB)
+
+
+def test_every_side_is_said_with_its_deviation() -> None:
+    sentence = RUN.compared({"simulated": 33.75 * GIB, "nvidia-h200": 36 * GIB})
+    assert sentence == (
+        "flux-bf16: documented about 36.00 GiB (reserved, a post), "
+        "simulated 33.75 GiB (-6.2 %), nvidia-h200 36.00 GiB (+0.0 %)"
+    )

@@ -1,0 +1,254 @@
+"""Techniques on SDXL, SD3, Flux and CogVideoX, on small copies of their pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.devices import Trace
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.global_state import read_global_state
+from fixtures.devices.phases import Phases, denoiser
+from fixtures.measurement import observe
+from fixtures.scenarios import Scenario, scenarios
+from fixtures.similarity import ssim
+from fixtures.techniques import CATALOGUE, offloading
+from fixtures.techniques.casting import layerwise_casting
+from fixtures.techniques.offloading import BLOCK, LEAF, group_hooks
+from fixtures.techniques.registry import Scene, models
+from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
+from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3
+from tests.small_workloads import SMALL, small_workload
+
+pytestmark = [
+    # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:`upcast_vae` is deprecated:FutureWarning"),
+]
+
+
+class OffloadsToItself(CpuDevice):
+    """A CPU that plays the accelerator: hooks come and go, and nothing moves."""
+
+    def missing(self, need: str) -> str | None:
+        return None if need == "accelerator" else super().missing(need)
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[CpuDevice]:
+    threads = torch.get_num_threads()
+    yield OffloadsToItself()
+    torch.set_num_threads(threads)
+
+
+def _brief(name: str) -> Workload:
+    workload = small_workload(name)
+    return replace(workload, call=replace(workload.call, steps=2))
+
+
+def _runs_here(scenario: Scenario) -> bool:
+    technique = scenario.technique
+    needs_more = set(technique.needs) - {"accelerator"}
+    # accelerate refuses to offload leaf by leaf to where the weights are; half precision is slow.
+    slow = technique.half and scenario.id not in ("sdxl-fp16", "flux-bf16")
+    return not needs_more and not technique.id.startswith("sequential") and not slow
+
+
+SCENARIOS = [scenario for scenario in scenarios(SMALL) if _runs_here(scenario)]
+
+
+@pytest.fixture(scope="module")
+def references(device: CpuDevice) -> dict[str, Any]:
+    return {}
+
+
+@pytest.mark.parametrize("case", SCENARIOS, ids=lambda case: case.id)
+def test_a_technique_is_in_effect_and_draws_the_same_picture(
+    case: Scenario, device: CpuDevice, references: dict[str, Any]
+) -> None:
+    workload, name = _brief(case.workload.name), case.workload.name
+    if name not in references:
+        references[name] = observe(Scenario(workload, CATALOGUE["fp32"]), device).pictures
+    observation = observe(Scenario(workload, case.technique), device)
+    assert observation.inactive is None
+    assert observation.left_behind == ()
+    if not case.technique.borders_px:  # tiles of random weights differ visibly
+        assert ssim(observation.pictures, references[name]) > 0.95
+
+
+# Plain pipelines attend by SDPA, so its proof has nothing to complain about.
+NOT_PLAIN = [scenario for scenario in SCENARIOS if scenario.technique.id != "sdpa"]
+
+
+@pytest.mark.parametrize("case", NOT_PLAIN, ids=lambda case: case.id)
+def test_the_proof_complains_where_the_technique_was_not_applied(
+    case: Scenario, device: CpuDevice
+) -> None:
+    technique = case.technique
+    workload = _brief(case.workload.name)
+    pipeline = workload.load(torch.bfloat16 if technique.id == "fp32" else torch.float32)
+    scene = Scene(pipeline, Trace(calls={"vae": 1}), read_global_state(), workload, device)
+    assert technique.proof(scene)
+
+
+def test_the_denoiser_is_found_by_either_name() -> None:
+    for name in SMALL:
+        pipeline = small_workload(name).load(torch.float32)
+        assert denoiser(pipeline) is getattr(pipeline, "unet" if name == "sdxl" else "transformer")
+
+
+# Precision
+
+
+def test_fp16_leaves_the_output_layers_of_t5_in_fp32(device: CpuDevice) -> None:
+    technique = CATALOGUE["fp16"]
+    workload = _brief("sd3")
+    pipeline = workload.load(torch.float16)
+    scene = Scene(pipeline, Trace(), {}, workload, device)
+    assert technique.proof(scene) is None
+    pipeline.text_encoder_3.half()
+    assert "wo.weight is torch.float16, not torch.float32" in str(technique.proof(scene))
+
+
+@pytest.mark.parametrize("name", ["sd3", "flux", "cogvideox-5b"])
+def test_casting_computes_in_the_workload_s_own_precision(name: str) -> None:
+    accelerator = SimpleNamespace(base_dtype=torch.float16, torch_device=torch.device("cpu"))
+    workload = small_workload(name)
+    (pipeline,) = layerwise_casting(workload, accelerator)  # type: ignore[arg-type]
+    wanted = torch.float16 if name == "sd3" else torch.bfloat16
+    assert denoiser(pipeline).dtype == wanted
+    assert pipeline.vae.dtype == wanted
+
+
+@pytest.mark.parametrize(
+    ("module", "model", "share"),
+    [
+        (sd3, "SD3Transformer2DModel", 0.667),
+        (flux, "FluxTransformer2DModel", 0.727),
+        (cogvideox, "CogVideoXTransformer3DModel", 0.854),
+    ],
+)
+def test_modulation_stays_high_when_a_transformer_is_cast(
+    module: Any, model: str, share: float
+) -> None:
+    """Why the proof of casting asks for half of the weights and no more."""
+    import diffusers
+
+    with torch.device("meta"):
+        transformer = getattr(diffusers, model)(**module.TRANSFORMER)
+    transformer.enable_layerwise_casting(torch.float8_e4m3fn, torch.bfloat16)
+    sizes = {True: 0, False: 0}
+    for parameter in transformer.parameters():
+        sizes[parameter.dtype == torch.float8_e4m3fn] += parameter.numel()
+    assert sizes[True] / sum(sizes.values()) == pytest.approx(share, abs=1e-3)
+
+
+# Offloading
+
+
+def test_blocks_never_bring_back_the_vae_of_a_video_so_it_is_offloaded_by_leaves(
+    device: CpuDevice,
+) -> None:
+    def levels(name: str) -> dict[str, set[str]]:
+        with CATALOGUE["group_offload_block"].applied(small_workload(name), device) as pipeline:
+            return {
+                part: {hook.config.offload_type.value for hook in group_hooks(model)}
+                for part, model in models(pipeline).items()
+            }
+
+    assert levels("cogvideox-5b") == {
+        "text_encoder": {BLOCK},
+        "transformer": {BLOCK},
+        "vae": {LEAF},
+    }
+    assert levels("flux")["vae"] == {BLOCK}
+
+
+def test_the_documents_example_mixes_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, dict[str, Any]] = {}
+
+    def record(model: Any, **options: Any) -> None:
+        del options["onload_device"]
+        asked[type(model).__name__] = options
+
+    monkeypatch.setattr("diffusers.hooks.apply_group_offloading", record)
+    device: Any = CpuDevice()
+    workload = small_workload("cogvideox-5b")
+    with CATALOGUE["group_offload_mixed"].applied(workload, device) as pipeline:
+        scene = Scene(pipeline, Trace(), {}, workload, device)
+        complaint = CATALOGUE["group_offload_mixed"].proof(scene)
+    assert complaint == "no module of text_encoder carries a group-offloading hook"
+    leaf, block = {"offload_type": LEAF}, {"offload_type": BLOCK}
+    assert asked == {
+        "T5EncoderModel": {**block, "num_blocks_per_group": 2, "use_stream": False},
+        "CogVideoXTransformer3DModel": {**leaf, "num_blocks_per_group": None, "use_stream": True},
+        "AutoencoderKLCogVideoX": {**leaf, "num_blocks_per_group": None, "use_stream": False},
+    }
+
+
+def test_hooks_are_gone_after_leaving(device: CpuDevice) -> None:
+    for technique in ("group_offload_leaf", "group_offload_block", "model_cpu_offload"):
+        with CATALOGUE[technique].applied(_brief("flux"), device) as pipeline:
+            pass
+        for model in models(pipeline).values():
+            assert group_hooks(model) == []
+            assert not hasattr(model, "_hf_hook")
+
+
+def test_a_model_without_groups_is_named() -> None:
+    assert offloading.group_hooks(torch.nn.Linear(1, 1)) == []
+
+
+# The VAE of a video
+
+
+def _full_size_vae() -> Any:
+    from diffusers import AutoencoderKLCogVideoX
+
+    with torch.device("meta"):
+        return AutoencoderKLCogVideoX(**cogvideox.VAE)
+
+
+def test_a_video_of_49_frames_has_9_tiles_of_6_chunks() -> None:
+    vae = _full_size_vae()
+    pipeline = SimpleNamespace(vae=vae, vae_scale_factor_temporal=4)
+    assert expected_tiles(vae, 480 // 8, 720 // 8) == 9
+    assert expected_tiles(vae, 240 // 8, 360 // 8) == 1
+    assert expected_tiles(vae, 240 // 8, 720 // 8) > 1
+    assert expected_chunks(pipeline, 49) == 6
+    assert expected_chunks(pipeline, 1) == 1
+    borders = tile_borders_px(pipeline, WORKLOADS["cogvideox-5b"])
+    assert borders == [200, 288, 400, 576]
+
+
+@pytest.mark.parametrize(("frames", "calls"), [(9, 1), (17, 2)])
+def test_chunks_are_one_phase_and_as_many_calls(frames: int, calls: int) -> None:
+    pipeline = small_workload("cogvideox-5b").load(torch.float32)
+    seen: list[str] = []
+    latents = torch.zeros(1, 16, (frames - 1) // 4 + 1, 4, 4)
+    with Phases(pipeline, seen.append) as phases, torch.no_grad():
+        decoded = pipeline.vae.decode(latents).sample
+    assert decoded.shape[2] == frames
+    assert seen == ["vae"]
+    assert phases.calls == {"vae": calls}
+    assert expected_chunks(pipeline, frames) == calls
+
+
+def test_a_vae_without_a_convolution_before_its_decoder_is_seen() -> None:
+    for name in ("sd3", "flux"):
+        workload = _brief(name)
+        pipeline = workload.load(torch.float32)
+        assert pipeline.vae.post_quant_conv is None
+        seen: list[str] = []
+        with Phases(pipeline, seen.append) as phases:
+            pictures = workload.draw(pipeline)
+        assert seen == ["text_encoder", "denoiser", "vae"]
+        assert phases.calls["denoiser"] == workload.call.steps
+        assert phases.calls["vae"] == 1
+        assert np.isfinite(pictures).all()
