@@ -68,6 +68,8 @@ class FakeWorkload:
     """Draws by calling the pipeline."""
 
     name = "fake"
+    call = SimpleNamespace(steps=4)
+    telling_steps = 3
 
     def draw(self, pipeline: Any, **changes: Any) -> Any:
         return pipeline.call(**changes)
@@ -128,7 +130,7 @@ def test_an_observation_is_made_after_a_warm_up_and_only_once() -> None:
     one, seen = scenario(call), bench()
     assert seen.seen(one) is None
     observation = seen.active(one)
-    assert calls == [{"steps": WARM_UP_STEPS}, {}]
+    assert calls == [{"steps": WARM_UP_STEPS}, {"steps": FakeWorkload.call.steps}]
     assert seen.active(one) is seen.seen(one) is observation
     assert observation.peak_bytes == {WHOLE: 1000}
     assert observation.counters == {"aten::mm": 3}

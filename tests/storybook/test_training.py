@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -118,18 +119,30 @@ def test_the_clock_shortens_the_run_only_when_the_decay_would_not_fit() -> None:
     assert pressed.affordable_steps(0, seconds_per_step=None) == 1000
 
 
-def test_the_whole_script_makes_a_pipeline_that_loads(tmp_path: Path) -> None:
+def run_script(folder: Path, *options: str) -> Any:
+    """The script on six pictures, one step a stage; the pipeline that it made."""
     from diffusers import StableDiffusionPipeline
 
     threads = torch.get_num_threads()
     try:
         train.main([
-            "--work-folder", str(tmp_path / "work"), "--output", str(tmp_path / "pipeline"),
+            "--work-folder", str(folder / "work"), "--output", str(folder / "pipeline"),
             "--device", "cpu", "--workers", "1", "--pictures", "6",
-            "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1",
+            "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1", *options,
         ])  # fmt: skip
     finally:
         torch.set_num_threads(threads)
-    pipeline = StableDiffusionPipeline.from_pretrained(tmp_path / "pipeline")
-    assert pipeline.vae.config.scaling_factor > 0
-    assert not (tmp_path / "unfinished").exists()
+    assert not (folder / "unfinished").exists()
+    return StableDiffusionPipeline.from_pretrained(folder / "pipeline")
+
+
+def test_the_whole_script_makes_a_pipeline_that_is_trained_further(tmp_path: Path) -> None:
+    first = run_script(tmp_path / "first")
+    assert first.vae.config.scaling_factor > 0
+    given = str(tmp_path / "first" / "pipeline")
+    further = run_script(tmp_path / "further", "--start-from", given)
+    assert further.vae.config.scaling_factor == first.vae.config.scaling_factor
+    assert weights(further.vae) == weights(first.vae)
+    assert weights(further.unet) != weights(first.unet)
+    for config in (tmp_path / "further" / "pipeline").rglob("config.json"):
+        assert given not in config.read_text(encoding="utf-8")
