@@ -327,7 +327,7 @@ def test_every_tolerance_is_wider_elsewhere_and_has_a_reason(tolerance: Toleranc
     [
         (lambda: ratio_verdict(1.5), ["x1.500", "+50.0 %", "x1.100", "1 process"]),
         (lambda: memory_verdict(600 * MIB), ["600.00 MiB", "+17.2 %", "512.00 MiB", "512.51 MiB"]),
-        (lambda: counter_verdict(mm=1001), ["aten::mm 1000 -> 1001"]),
+        (lambda: counter_verdict(mm=1001), ["aten::mm 1,000 -> 1,001"]),
         (lambda: judge_absolute_latency(case(), 250.0), ["250 ms", "+150.0 %", "200 ms"]),
     ],
 )
