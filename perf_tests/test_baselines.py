@@ -12,9 +12,12 @@ from fixtures.report.record import RunRecord
 from fixtures.rounds import Timing
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.settings import Settings
+from fixtures.verdicts import Case
 
 
-def test_scenario_has_an_entry(scenario: Scenario, device: Device, store: BaselineStore) -> None:
+def test_scenario_has_an_entry(
+    scenario: Scenario, device: Device, store: BaselineStore, case: Case
+) -> None:
     """A scenario that nothing is remembered of cannot regress."""
     try:
         entry = store.entry(device.key, scenario.workload.name, scenario.technique.id)
@@ -23,8 +26,7 @@ def test_scenario_has_an_entry(scenario: Scenario, device: Device, store: Baseli
     if entry is None:
         path = store.path(device.key, scenario.workload.name)
         pytest.fail(
-            f"{scenario.id}: no entry in {path}; record it with: "
-            f'nox -s refresh -- -k "[{scenario.id}]" --perf-reason "WHY"',
+            f"{scenario.id}: no entry in {path}; record it with: {case.refresh}",
             pytrace=False,
         )
 

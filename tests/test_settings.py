@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as wide
 from hypothesis import strategies as st
 
-from fixtures.settings import DEVICES, OPTIONS, REPOSITORY, Settings, SettingsError
+from fixtures.settings import DEFAULT_PROFILE, DEVICES, OPTIONS, REPOSITORY, Settings, SettingsError
 
 
 def given_options(**values: Any) -> Callable[[str], Any]:
@@ -143,3 +143,18 @@ def test_a_baselines_path_that_the_system_refuses_gets_a_sentence(
 
     monkeypatch.setattr(Path, "exists", refuse)
     assert refusal() == ("--perf-baselines cannot be used (File name too long); it takes a folder.")
+
+
+@pytest.mark.parametrize(
+    ("device", "profile", "options"),
+    [
+        ("auto", DEFAULT_PROFILE, ""),
+        ("cpu", DEFAULT_PROFILE, "--perf-device cpu"),
+        ("simulated", DEFAULT_PROFILE, "--perf-device simulated"),
+        ("simulated", "rtx-4090", "--perf-device simulated --perf-profile rtx-4090"),
+    ],
+)
+def test_the_device_that_was_chosen_can_be_chosen_again(
+    device: str, profile: str, options: str
+) -> None:
+    assert Settings(device=device, profile=profile).device_options == options
