@@ -3,8 +3,9 @@
 import pytest
 
 from fixtures.measurement import Observation
+from fixtures.metrics import WORK
 from fixtures.plugin import Judge
-from fixtures.report.record import WORK, RunRecord, ScenarioRecord
+from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.verdicts import Case, judge_counters
 
 
