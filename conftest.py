@@ -13,7 +13,13 @@ from fixtures.devices import Device, DeviceError, device_name, open_device
 from fixtures.report.merging import Message, Workers
 from fixtures.report.record import RunRecord
 from fixtures.report.terminal import closing_line, render
-from fixtures.scenarios import Scenario, UnknownWorkloadError, find_workload, scenarios
+from fixtures.scenarios import (
+    Scenario,
+    UnknownWorkloadError,
+    find_workload,
+    groups_of,
+    scenarios,
+)
 from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.stash import DEVICE, PLACE, RUN, SCENARIOS, SETTINGS, STORE, WORKERS
 from fixtures.techniques import CATALOGUE
@@ -89,23 +95,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _scenarios(settings: Settings) -> list[Scenario]:
     names = settings.workloads or DEFAULT_WORKLOADS[device_name(settings.device)]
     return scenarios(names, settings.weights)
-
-
-def _groups(found: list[Scenario]) -> dict[str, str]:
-    """By scenario the group that one worker runs, named after the group's first scenario.
-
-    A worker observes a scenario once and several files judge it, and a claim needs both techniques
-    that it compares. The reference joins no group: every worker observes its own.
-    """
-    groups = {scenario.id: scenario.id for scenario in found}
-    for scenario in found:
-        for claim in scenario.technique.claims:
-            other = scenario.beside(claim.than)
-            if other.id in groups and not other.is_reference:
-                one, two = groups[scenario.id], groups[other.id]
-                first = min(one, two, key=list(groups).index)
-                groups.update({name: first for name, of in groups.items() if of in (one, two)})
-    return groups
 
 
 def _parallel(config: pytest.Config) -> bool:
@@ -189,7 +178,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    groups = _groups(_scenarios(config.stash[SETTINGS]))
+    groups = groups_of(_scenarios(config.stash[SETTINGS]))
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = lambda nodeid: groups.get(
         nodeid.rpartition("[")[2].removesuffix("]"), nodeid

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.scenarios import scenarios
+from fixtures.scenarios import groups_of, scenarios
 from tests import fake_bench
 from tests.running import run_suite
 
@@ -66,10 +66,8 @@ def test_the_summary_of_two_workers_is_that_of_one_process(
 def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_worker(
     recorded: tuple[Path, str],
 ) -> None:
-    import conftest
-
     result = _run(recorded[0], *TWO, "-v")
-    groups = conftest._groups(scenarios(["storybook"]))
+    groups = groups_of(scenarios(["storybook"]))
     workers: dict[str, set[str]] = {}
     for line in result.stdout.splitlines():
         if line.startswith("[gw") and "[storybook" in line:
@@ -144,10 +142,8 @@ def test_without_xdist_the_suite_runs_as_ever(recorded: tuple[Path, str]) -> Non
 
 
 def test_techniques_that_are_compared_are_one_group_and_the_reference_joins_none() -> None:
-    import conftest
-
     found = scenarios(["storybook"])
-    groups = conftest._groups(found)
+    groups = groups_of(found)
     assert groups.keys() == {one.id for one in found}
     for one in found:
         for claim in one.technique.claims:
