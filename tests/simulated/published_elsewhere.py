@@ -1,7 +1,8 @@
-"""Published figures that no scenario of the suite has: `python -m tests.simulated.published_elsewhere`.
+"""Published figures that no scenario of the suite has.
 
-Prints the table of docs/simulated.md, some 3 minutes. The runs are about one forward pass of a
-denoiser (diffusers' nightly benchmark) and about batches of four pictures (SDXL, 2023).
+`python -m tests.simulated.published_elsewhere` prints their table of docs/simulated.md, some 2
+minutes: one forward pass of a denoiser alone (diffusers' nightly benchmark), and batches of four
+pictures (SDXL, 2023).
 """
 
 from __future__ import annotations
@@ -82,9 +83,7 @@ def _resident(model: Any, device: torch.device) -> None:
 
 def _fp8_storage(model: Any, device: torch.device) -> None:
     model.to(device)
-    model.enable_layerwise_casting(
-        storage_dtype=torch.float8_e4m3fn, compute_dtype=torch.bfloat16
-    )
+    model.enable_layerwise_casting(storage_dtype=torch.float8_e4m3fn, compute_dtype=torch.bfloat16)
 
 
 def _group_leaf_stream(model: Any, device: torch.device) -> None:

@@ -10,9 +10,7 @@ from tests.simulated.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_p
 @pytest.mark.parametrize(
     ("name", "placed"), NIGHTLY_GIB, ids=lambda part: part.replace(", ", "-").replace(" ", "-")
 )
-def test_a_denoiser_alone_needs_what_the_nightly_benchmark_measured(
-    name: str, placed: str
-) -> None:
+def test_a_denoiser_alone_needs_what_the_nightly_benchmark_measured(name: str, placed: str) -> None:
     low, high = NIGHTLY_GIB[name, placed]
     ours = denoiser_peak_gib(name, placed)
     # Half a percent, or 0.02 GiB: the table has two digits and does not name its card.
