@@ -127,7 +127,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from fixtures import plugin
 
     inject()
-    plugin.look_in_fresh_process = partial(worker.look_in_fresh_process, worker="tests.faults")
+    plugin.look_in_fresh_process = partial(worker.look_in_fresh_process, worker=("tests.faults",))
 
 
 if __name__ == "__main__":

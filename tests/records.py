@@ -44,4 +44,6 @@ def timing(ratio: float = 1.0, *, busy_ms: float = 100.0, pairs: int = 3) -> Tim
     """A process whose every candidate round takes `ratio` times its reference rounds."""
     reference_s: Sequence[float] = [0.1] * (pairs + 1)
     group = Group(tuple(reference_s), (0.1 * ratio,) * pairs)
-    return Timing((group,), busy_ms, busy_ms, Evidence(load=0.5, steal=0.0, cpu_share=1.0))
+    return Timing(
+        (group,), (busy_ms / 1000,), busy_ms, Evidence(load=0.5, steal=0.0, cpu_share=1.0)
+    )

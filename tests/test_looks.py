@@ -14,7 +14,7 @@ LOOK_S = 10.0
 
 
 def _timing() -> Timing:
-    return Timing((Group((1.0, 1.0), (1.5,)),), 1500.0, 1500.0, Evidence(0.0, 0.0, 1.0))
+    return Timing((Group((1.0, 1.0), (1.5,)),), (1.5,), 1500.0, Evidence(0.0, 0.0, 1.0))
 
 
 class _Bench:

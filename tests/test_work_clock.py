@@ -1,0 +1,59 @@
+"""The clock of work counts computing and sleeping, and neither queueing nor stolen time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fixtures.devices.work_clock import Reading, WorkClock, read_thread
+
+
+def clock_of(*readings: Reading) -> Callable[[], float]:
+    left: Iterator[Reading] = iter(readings)
+    return WorkClock(lambda: next(left)).now_s
+
+
+START = Reading(wall_s=100.0, cpu_s=10.0, queued_s=1.0, sleeps=5)
+
+
+def test_computing_counts() -> None:
+    now_s = clock_of(START, Reading(101.0, 11.0, 1.0, 5))
+    assert now_s() + 1.0 == pytest.approx(now_s())
+
+
+def test_waiting_for_a_core_does_not_count() -> None:
+    now_s = clock_of(START, Reading(103.0, 11.0, 3.0, 5))
+    assert now_s() + 1.0 == pytest.approx(now_s())
+
+
+def test_sleeping_counts_and_queueing_beside_it_does_not() -> None:
+    now_s = clock_of(START, Reading(104.0, 11.0, 3.0, 6))
+    assert now_s() + 2.0 == pytest.approx(now_s())
+
+
+def test_a_core_that_the_host_takes_away_does_not_count() -> None:
+    now_s = clock_of(START, Reading(104.0, 11.0, 1.0, 5))
+    assert now_s() + 1.0 == pytest.approx(now_s())
+
+
+def test_it_never_runs_backwards_when_figures_round() -> None:
+    now_s = clock_of(START, Reading(101.0, 11.0, 1.1, 6), Reading(101.0, 11.0, 1.1, 7))
+    first, second, third = now_s(), now_s(), now_s()
+    assert first <= second <= third
+
+
+def test_without_the_kernel_s_figures_it_is_cpu_time() -> None:
+    now_s = WorkClock(lambda: None).now_s
+    before = time.thread_time()
+    assert before <= now_s() <= time.thread_time()
+
+
+@pytest.mark.skipif(read_thread() is None, reason="this kernel does not tell queueing from sleep")
+def test_a_real_sleep_is_seen_where_cpu_time_is_blind() -> None:
+    clock = WorkClock()
+    start_s, cpu_s = clock.now_s(), time.thread_time()
+    time.sleep(0.05)
+    assert time.thread_time() - cpu_s < 0.04
+    assert clock.now_s() - start_s >= 0.045
