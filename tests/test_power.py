@@ -219,7 +219,7 @@ def test_every_rule_sees_twice_the_time_and_lets_equal_times_pass(name: str) -> 
     rule = RULES[name]
     before = [sample(1.0, wall=1 + share / 1000) for share in range(40)]
     assert replay(rule, before, before, draws=50).red.estimate <= 0.3
-    slower = [sample(2.0, wall=2.0) for _ in range(40)]
+    slower = [sample(2.0, wall=2 + share / 1000) for share in range(40)]
     tally = replay(rule, before, slower, draws=50)
     assert tally.red.estimate == 1
     assert tally.processes == 80
