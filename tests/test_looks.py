@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from fixtures.looks import LookBudget, look_until_decided
+import pytest
+
+from fixtures.looks import LookBudget, look_until_decided, noise
 from fixtures.machine import Evidence
 from fixtures.rounds import Timing
 from fixtures.statistics import Group, Look
 from fixtures.verdicts import MAX_LOOKS, Outcome, Verdict
+from tests.records import timing
 
 LOOK_S = 10.0
 
@@ -77,3 +81,52 @@ def test_a_budget_of_zero_allows_no_further_look() -> None:
     timings, verdict = _Bench(2).run(LookBudget(0.0))
     assert len(timings) == 1
     assert verdict.outcome is Outcome.INCONCLUSIVE
+
+
+# Noise has a name
+
+
+def undecided(*evidence: Evidence, ratios: Sequence[float] = (1.0, 1.0)) -> str:
+    """What is said of processes that saw these ratios under this evidence."""
+    found = [
+        replace(timing(ratio), evidence=one) for ratio, one in zip(ratios, evidence, strict=True)
+    ]
+    return noise(found, look_s=12.0)
+
+
+QUIET = Evidence(load=0.3, steal=0.0, cpu_share=0.99)
+
+
+def test_other_processes_are_named_with_load_and_share() -> None:
+    said = undecided(QUIET, Evidence(load=4.5, steal=0.0, cpu_share=0.52))
+    assert "other processes (load 4.5 on" in said
+    assert "this one ran 52 % of the time" in said
+
+
+def test_other_guests_are_named_with_their_steal() -> None:
+    assert "other guests (steal 7 %)" in undecided(QUIET, Evidence(0.3, 0.07, 0.99))
+
+
+def test_processes_that_differ_are_named_with_their_spread() -> None:
+    assert "processes that differ by 14.1 %" in undecided(QUIET, QUIET, ratios=(0.905, 1.105))
+
+
+def test_too_few_processes_are_named_where_nothing_disturbed() -> None:
+    said = undecided(QUIET, QUIET)
+    assert "too few processes" in said
+    assert f"allow up to {MAX_LOOKS - 2} looks more: --perf-budget {12 * (MAX_LOOKS - 2)}" in said
+
+
+def test_after_the_last_look_only_a_quieter_machine_helps() -> None:
+    said = undecided(*[QUIET] * MAX_LOOKS, ratios=[1.0] * MAX_LOOKS)
+    assert said.endswith("run on a quieter machine")
+
+
+@pytest.mark.parametrize(("decided_at", "named"), [(99, True), (1, False)])
+def test_only_an_undecided_verdict_carries_the_name(decided_at: int, named: bool) -> None:
+    bench = _Bench(decided_at)
+    _, verdict = look_until_decided(
+        bench.first, bench.further, bench.judge, LookBudget(25.0), lambda: bench.now_s
+    )
+    assert (verdict.outcome is Outcome.INCONCLUSIVE) is named
+    assert ("undecided for" in verdict.sentence) is named

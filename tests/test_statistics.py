@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from fixtures.statistics import (
     BETWEEN_PROCESS_FLOOR,
+    NO_OTHERS,
     Group,
     Interval,
     Look,
+    Spread,
     between_process_deviation,
     compare,
     ratio_interval,
+    spread_of,
 )
 
 WIDE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -160,3 +163,48 @@ def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
     assert speedup.low <= speedup.estimate * (1 + 1e-12)
     assert speedup.estimate <= speedup.high * (1 + 1e-12)
     assert speedup.estimate * interval.estimate == pytest.approx(1)
+
+
+# What other scenarios say of a spread
+
+
+def test_equal_spreads_of_many_scenarios_are_worth_the_most_degrees_of_freedom() -> None:
+    generator = np.random.default_rng(0)
+    spread = spread_of([list(generator.normal(0, 0.02, 10)) for _ in range(200)])
+    assert spread.deviation == pytest.approx(0.02, rel=0.05)
+    assert spread.freedom > 30
+
+
+def test_spreads_that_differ_widely_are_worth_few() -> None:
+    generator = np.random.default_rng(0)
+    scales = np.exp(generator.normal(0, 1.0, 200)) * 0.02
+    assert spread_of([list(generator.normal(0, scale, 10)) for scale in scales]).freedom < 5
+
+
+@pytest.mark.parametrize("scenarios", [[], [[0.1, 0.2]] * 2, [[0.1]] * 9, [[0.1, 0.1]] * 9])
+def test_of_too_few_spreads_nothing_is_said(scenarios: list[list[float]]) -> None:
+    assert spread_of(scenarios) == NO_OTHERS
+
+
+@WIDE
+@given(st.floats(0, 1), st.floats(0.1, 50), st.floats(0, 1), st.floats(0.1, 50))
+def test_a_moderated_spread_lies_between_both_and_knows_what_both_know(
+    mine: float, my_freedom: float, theirs: float, their_freedom: float
+) -> None:
+    moderated = Spread(mine, my_freedom).moderated_by(Spread(theirs, their_freedom))
+    assert min(mine, theirs) - 1e-9 <= moderated.deviation <= max(mine, theirs) + 1e-9
+    assert moderated.freedom == my_freedom + their_freedom
+
+
+def test_what_others_know_narrows_the_interval_of_a_few_processes() -> None:
+    new, baseline = [Look(0.0, 0.0)], [-0.02, 0.0, 0.02]
+    alone = compare(new, baseline)
+    helped = compare(new, baseline, Spread(0.02, 40))
+    assert helped.upper_bound(0.005) < alone.upper_bound(0.005)
+    assert helped.shift == alone.shift
+
+
+def test_a_look_less_certain_than_processes_differ_counts_with_its_own_uncertainty() -> None:
+    baseline = [-0.02, 0.0, 0.02] * 4
+    calm, unsure = (compare([Look(0.0, error)], baseline) for error in (0.001, 0.06))
+    assert unsure.standard_error > calm.standard_error > 0
