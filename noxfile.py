@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); perf, refresh (named).
+"""Sessions: tests, lint, typing (default); perf, refresh, power (named).
 
 Every session installs what it needs into an environment of its own, with the versions of
 `constraints.txt`. What stands behind `--` goes to the tool the session runs.
@@ -60,3 +60,10 @@ def refresh(session: nox.Session) -> None:
     """Record new baselines: nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"."""
     install(session, "perf")
     session.run("pytest", "perf_tests", "--perf-update-baselines", *session.posargs)
+
+
+@nox.session(default=False)
+def power(session: nox.Session) -> None:
+    """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
+    install(session, "power")
+    session.run("python", "-m", "fixtures.power", *(session.posargs or ["--help"]))

@@ -242,7 +242,7 @@ def test_a_rate_claims_no_more_than_its_processes_can_show() -> None:
 
 def test_a_process_is_never_compared_with_itself() -> None:
     few = [sample(1.0) for _ in range(LOOKS)]
-    with pytest.raises(ValueError, match="larger than population"):
+    with pytest.raises(ValueError, match="too few for a baseline"):
         replay(RULES["this suite"], few, few, draws=1)
 
 

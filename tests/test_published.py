@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.baselines import BaselineStore
 from fixtures.metrics import GIB
 from fixtures.published import GB, PUBLISHED, Published, published_of
 from fixtures.scenarios import scenarios
 from fixtures.workloads import WORKLOADS
+from tests.running import REPOSITORY
 
 PROMISE = Published("sd15-4k-vae_tiling", "whole", "at most", 8 * GB, "a page")
 RUN = Published("flux-bf16", "reserved", "about", 36 * GIB, "a post")
@@ -35,3 +37,26 @@ def test_every_side_is_said_with_its_deviation() -> None:
         "flux-bf16: documented about 36.00 GiB (reserved, a post), "
         "simulated 33.75 GiB (-6.2 %), nvidia-h200 36.00 GiB (+0.0 %)"
     )
+
+
+def documented_row(figure: Published, simulated_bytes: float) -> str:
+    """The figure's row of the table in docs/simulated.md."""
+    cells = (
+        f"`{figure.scenario}`",
+        figure.component,
+        f"{figure.relation} {figure.size_bytes / GIB:.2f}",
+        f"{simulated_bytes / GIB:.2f}",
+        f"{simulated_bytes / figure.size_bytes - 1:+.1%}".replace("%", " %"),
+        figure.source,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: figure.scenario)
+def test_the_document_compares_every_figure_with_the_stored_simulation(figure: Published) -> None:
+    scenario = next(one for one in scenarios(list(WORKLOADS)) if one.id == figure.scenario)
+    store = BaselineStore(REPOSITORY / "baselines")
+    entry = store.entry("simulated", scenario.workload.name, scenario.technique.id)
+    assert entry is not None
+    row = documented_row(figure, entry.peak_memory_bytes[figure.component])
+    assert row in (REPOSITORY / "docs" / "simulated.md").read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ class FakeDevice:
         self.now_s = 0.0
         self.synchronised = 0
         self.released = 0
+        self.relocated: list[str] = []
 
     def busy_s(self) -> float:
         return self.now_s
@@ -36,6 +37,10 @@ class FakeDevice:
 
     def release(self) -> None:
         self.released += 1
+
+    def relocate(self, pipeline: tuple[str, float]) -> None:
+        self.now_s += BUILD_S
+        self.relocated.append(pipeline[0])
 
 
 class FakeWorkload:
@@ -53,6 +58,9 @@ class FakeWorkload:
         name, seconds = pipeline
         self.device.now_s += 7.0 if steps else seconds * self.drift
         self.log.append(name.lower() if steps else name)
+
+    def draw_timed(self, pipeline: tuple[str, float]) -> None:
+        self.draw(pipeline)
 
 
 def _scenario(workload: FakeWorkload, candidate_s: float = CANDIDATE_S) -> Scenario:
@@ -102,10 +110,18 @@ def test_each_candidate_round_stands_between_two_reference_rounds(workload: Fake
     assert drawn == "RCRCR" * 2
 
 
-def test_every_group_has_objects_of_its_own_and_leaves_them(workload: FakeWorkload) -> None:
+def test_every_group_lies_elsewhere_and_neither_is_always_placed_first(
+    workload: FakeWorkload, device: FakeDevice
+) -> None:
     _rounds(workload, Plan(groups=3, pairs=1)).run()
-    assert workload.log.count("build C") == workload.log.count("leave C") == 3
-    assert workload.log.count("build R") == workload.log.count("leave R") == 3
+    assert device.relocated == ["R", "C", "C", "R", "R", "C"]
+    assert "".join(name for name in workload.log if len(name) == 1) == "rcRCR" * 3
+
+
+def test_pipelines_are_built_once_and_left(workload: FakeWorkload) -> None:
+    _rounds(workload, Plan(groups=3, pairs=1)).run()
+    for name in ("R", "C"):
+        assert workload.log.count(f"build {name}") == workload.log.count(f"leave {name}") == 1
 
 
 def test_building_and_warming_up_are_not_timed(workload: FakeWorkload) -> None:
@@ -156,10 +172,10 @@ def test_a_round_that_raises_is_a_broken_scenario_and_leaves_nothing_built(
     assert device.released > 0
 
 
-def test_a_slow_call_gets_fewer_pairs_but_as_many_builds() -> None:
-    assert Plan.for_call(0.1) == Plan()
-    slow = Plan.for_call(12.0)
-    assert (slow.groups, slow.pairs) == (Plan().groups, 1)
-    assert Plan.for_call(0.0) == Plan()
-    middling = Plan.for_call(3.0)
-    assert 2 * middling.rounds * 3.0 <= ROUNDS_S
+def test_a_slow_call_gets_fewer_groups_but_at_least_two() -> None:
+    plan = Plan()
+    assert Plan.for_call(0.0) == Plan.for_call(0.1) == plan
+    assert Plan.for_call(12.0) == Plan(groups=2, pairs=plan.pairs)
+    middling = Plan.for_call(1.0)
+    assert 2 < middling.groups < plan.groups
+    assert middling.groups * (2 * middling.pairs + 1) * 1.0 <= ROUNDS_S
