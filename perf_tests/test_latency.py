@@ -1,6 +1,5 @@
 """No slower than its baseline allows, measured in pairs with the fp32 reference."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -10,7 +9,7 @@ from fixtures.devices import Device
 from fixtures.looks import LookBudget, look_until_decided
 from fixtures.measurement import ScenarioError
 from fixtures.metrics import LATENCY
-from fixtures.plugin import Judge
+from fixtures.plugin import FurtherLook, Judge
 from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.rounds import PairedRounds, Timing
 from fixtures.scenarios import Scenario
@@ -31,7 +30,7 @@ def test_latency(
     scenario: Scenario,
     device: Device,
     case: Case,
-    further_look: Callable[[], Timing],
+    further_look: FurtherLook,
     look_budget: LookBudget,
     record: ScenarioRecord,
     run_record: RunRecord,

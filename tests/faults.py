@@ -66,6 +66,17 @@ def _leave_an_upcast(pipeline: Any) -> None:
     )
 
 
+def _copy_and_read_back(pipeline: Any) -> None:
+    """Copy the latents once more, and wait for one of their values."""
+
+    def before(module: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        latents = inputs[0].clone()
+        latents.flatten()[0].item()
+        return (latents, *inputs[1:])
+
+    pipeline.vae.decoder.register_forward_pre_hook(before)
+
+
 def _step_wrongly(pipeline: Any) -> None:
     """Take each scheduler step on another noise schedule: the same work, another picture."""
     pipeline.scheduler.alphas_cumprod = pipeline.scheduler.alphas_cumprod**0.5
@@ -107,6 +118,7 @@ FAULTS: dict[str, Callable[[Application], Application]] = {
     "bf16": _altered(_leave_an_upcast),
     "attention_slicing": lambda apply: _plain,
     "vae_tiling": lambda apply: _plain,
+    "vae_slicing": _altered(_copy_and_read_back),
     "sdpa": _altered(_step_wrongly),
     "traced_unet": _altered(_run_out_of_memory),
     "autocast": _altered(_raise),

@@ -16,6 +16,7 @@ EXPECTED = {
     "storybook-bf16": {"test_counters"},  # an fp32 upcast left behind
     "storybook-attention_slicing": {"test_activation"},  # silently not applied
     "storybook-256-vae_tiling": {"test_activation"},  # left untiled
+    "storybook-batch8-vae_slicing": {"test_counters"},  # a copy and a synchronisation more
     "storybook-sdpa": {"test_visual_equivalence"},  # a wrong scheduler step
     "storybook-traced_unet": {"test_activation"},  # out of memory
     "storybook-autocast": {"test_activation"},  # raises
@@ -81,6 +82,11 @@ def test_each_fault_turns_exactly_the_right_test_red(
         ("storybook-bf16", "test_counters", ["aten::_to_copy", "accept it with: nox -s refresh"]),
         ("storybook-attention_slicing", "test_activation", ["not in effect", "AttnProcessor2_0"]),
         ("storybook-256-vae_tiling", "test_activation", ["decoded in 1 calls"]),
+        (
+            "storybook-batch8-vae_slicing",
+            "test_counters",
+            ["aten::clone", "aten::_local_scalar_dense"],
+        ),
         ("storybook-sdpa", "test_visual_equivalence", ["SSIM with the fp32 picture is", "limit"]),
         ("storybook-traced_unet", "test_activation", ["ran out of memory on cpu", "-k"]),
         ("storybook-autocast", "test_activation", ["raised ZeroDivisionError: injected"]),

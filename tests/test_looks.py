@@ -27,6 +27,7 @@ class _Bench:
     def __init__(self, decided_at: int, outcome: Outcome = Outcome.PASS) -> None:
         self.now_s = 0.0
         self.fresh = 0
+        self.told: list[int] = []
         self._decided_at = decided_at
         self._outcome = outcome
 
@@ -34,7 +35,8 @@ class _Bench:
         self.now_s += LOOK_S
         return _timing()
 
-    def further(self) -> Timing:
+    def further(self, before: Sequence[Timing]) -> Timing:
+        self.told.append(len(before))
         self.fresh += 1
         return self.first()
 
@@ -130,3 +132,11 @@ def test_only_an_undecided_verdict_carries_the_name(decided_at: int, named: bool
     )
     assert (verdict.outcome is Outcome.INCONCLUSIVE) is named
     assert ("undecided for" in verdict.sentence) is named
+
+
+def test_a_further_look_is_told_what_was_seen_so_far() -> None:
+    bench = _Bench(decided_at=4)
+    look_until_decided(
+        bench.first, bench.further, bench.judge, LookBudget(1000.0), lambda: bench.now_s
+    )
+    assert bench.told == [1, 2, 3]
