@@ -21,6 +21,7 @@ from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts import Outcome
 from fixtures.workloads import WORKLOADS
+from fixtures.yardstick import VERSION
 from tests.records import entry, timing
 
 SCENARIO = Scenario(WORKLOADS["storybook"], CATALOGUE["fp16"])
@@ -93,6 +94,12 @@ def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: A
     again = store.entry("cpu", "storybook", "fp16")
     assert again is not None
     assert again.to_json() == made.to_json()
+
+
+def test_an_entry_says_what_was_timed_and_of_which_yardstick() -> None:
+    steps = SCENARIO.workload.steps_of_timed_call
+    assert record().timing == {"steps": steps}
+    assert record(of=SCENARIO.reference).timing == {"steps": steps, "yardstick": VERSION}
 
 
 def test_the_reference_has_no_likeness_to_itself() -> None:

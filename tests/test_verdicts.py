@@ -459,3 +459,19 @@ def test_a_loss_that_a_pass_excludes_seldom_passes(deviation: float) -> None:
     """Each look may pass it in 5 % of cases; looking again adds to that, and is bounded here."""
     passed = _outcomes(RATIO_TOLERANCE.same.excluded, deviation, seed=4).count(Outcome.PASS)
     assert passed <= 0.15 * SIMULATIONS
+
+
+# What was timed
+
+
+def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
+    stored = entry()
+    timed = replace(stored, recorded={**stored.recorded, "timing": {"steps": 20}})
+    verdict = judge_ratio(case(entry=timed, timing={"steps": 3}), [look(1.0)], RATIO_TOLERANCE)
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert "another call (steps 20; now steps 3)" in verdict.sentence
+    assert "accept it with" in verdict.sentence
+    unsaid = judge_ratio(case(timing={"steps": 3}), [look(1.0)], RATIO_TOLERANCE)
+    assert "(nothing said; now steps 3)" in unsaid.sentence
+    same = case(entry=timed, timing={"steps": 20})
+    assert judge_ratio(same, [look(1.0)], RATIO_TOLERANCE).outcome is Outcome.PASS

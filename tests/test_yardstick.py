@@ -1,0 +1,51 @@
+"""The yardstick is frozen: what it computes changes with its version alone."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tokenize
+from pathlib import Path
+
+import pytest
+import torch
+
+from fixtures import yardstick
+from fixtures.yardstick import VERSION, Yardstick
+
+SOURCE = Path(yardstick.__file__).read_text(encoding="utf-8")
+WORK = {1: "4b861477066a3e78"}
+"""A digest of the code by version. Another digest needs another version, and new baselines."""
+
+
+LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+
+
+def work(source: str) -> str:
+    """Digest of what is computed: the module's code without its words and its layout."""
+    code, at_start = [], True
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in LAYOUT and not (at_start and token.type == tokenize.STRING):
+            code.append(token.string)
+        at_start = token.type in LAYOUT
+    return hashlib.sha256(" ".join(code).encode()).hexdigest()[:16]
+
+
+def test_what_is_computed_belongs_to_the_version() -> None:
+    assert work(SOURCE) == WORK[VERSION]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"cpu": 120', '"cpu": 121'), ("padding=1", "padding=0"), ("silu", "gelu")]
+)
+def test_any_other_work_would_be_seen_and_other_words_would_not(old: str, new: str) -> None:
+    assert old in SOURCE
+    assert work(SOURCE.replace(old, new)) != WORK[VERSION]
+    assert work(SOURCE.replace("Frozen:", "Fixed:")) == WORK[VERSION]
+
+
+def test_a_call_leaves_nothing_behind() -> None:
+    stick = Yardstick(torch.device("cpu"))
+    before = stick._picture.clone()
+    stick()
+    assert torch.equal(stick._picture, before)
