@@ -16,10 +16,10 @@ import pytest
 
 from fixtures.machine import Evidence
 from fixtures.power import slow_downs
-from fixtures.power.__main__ import main, table, tallies
+from fixtures.power.__main__ import main, smallest_seen, table, tallies
 from fixtures.power.collect import WEIGHTS, blocks, collect, look_at
 from fixtures.power.load import load
-from fixtures.power.replay import replay
+from fixtures.power.replay import Rate, Tally, replay
 from fixtures.power.rules import rules
 from fixtures.power.samples import Level, Sample, Trial, TrialError, read
 from fixtures.refresh import LOOKS
@@ -260,3 +260,19 @@ def test_the_table_and_the_files_say_what_was_replayed(
     stored = json.loads((tmp_path / "out" / "power.json").read_text())
     assert len(stored["rates"]) == len(rows)
     assert (tmp_path / "out" / "power.svg").read_bytes().startswith(b"<?xml")
+
+
+def _row(share: float, red: float, rule: str = "a rule") -> Any:
+    rate = Rate(red, red, red)
+    tally = Tally(rule, rate, rate, 10, 10, 1.0, 1.0, 1.0)
+    return Level("compute", share), False, tally
+
+
+def test_the_smallest_slow_down_seen_is_one_from_which_on_all_are_seen() -> None:
+    key = "a rule, baseline as it is, judged as it is"
+    seen = smallest_seen([_row(0.10, 1.0), _row(0.05, 0.96), _row(0.03, 0.5)])
+    assert seen == {key: 0.05}
+    lucky = smallest_seen([_row(0.10, 1.0), _row(0.05, 0.6), _row(0.03, 0.97)])
+    assert lucky == {key: 0.10}
+    assert smallest_seen([_row(0.10, 0.9), _row(0.05, 1.0)]) == {key: None}
+    assert smallest_seen([(Level(), False, _row(0.1, 1.0)[2])]) == {}
