@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
 from fixtures.devices import Device, DeviceError, device_name, open_device
+from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.merging import Message, Workers
 from fixtures.report.record import RunRecord
 from fixtures.report.terminal import closing_line, render
@@ -158,10 +159,13 @@ def _checked_device(config: pytest.Config) -> Device:
             f"--perf-expect-device {settings.expect_device}: the device found is {device.key!r}; "
             "mend the runner, or expect the other key."
         )
-    if settings.update_baselines and not _is_worker(config):
+    if not _is_worker(config):
         try:
-            config.stash[STORE].check_writable(device.key)
-        except BaselineError as error:
+            if settings.update_baselines:
+                config.stash[STORE].check_writable(device.key)
+            if settings.report is not None:
+                check_writable(settings.report)
+        except (BaselineError, ReportError) as error:
             raise pytest.UsageError(str(error)) from None
     return device
 
@@ -210,17 +214,31 @@ def _tell(session: pytest.Session) -> str:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Put together what workers found; then write new baselines.
-
-    All are written or none: only a refresh without a failure changes anything, and a worker
-    writes nothing.
-    """
+    """Put together what workers found; then write new baselines, and the report."""
     config = session.config
     if config.option.collectonly or not _measures(config):
         return
     if _is_worker(config):
         config.workeroutput[OUTPUT] = _tell(session)  # type: ignore[attr-defined]
         return
+    _finish(session, exitstatus)
+    run, settings = config.stash[RUN], config.stash[SETTINGS]
+    if settings.report is not None:
+        try:
+            written = write_report(settings.report, run, strict=settings.strict)
+            run.note(f"Report written: {', '.join(str(path) for path in written)}")
+        except ReportError as error:
+            run.note(str(error))
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _finish(session: pytest.Session, exitstatus: int) -> None:
+    """Merge what workers found, and write new baselines.
+
+    All are written or none: only a refresh without a failure changes anything, and a worker
+    writes nothing.
+    """
+    config = session.config
     run, workers = config.stash[RUN], config.stash[WORKERS]
     workers.merge_into(run)
     if workers.lost and exitstatus == pytest.ExitCode.OK:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fixtures.statistics import Look, Spread, compare, spread_of
 
-RUNS = 20_000
+RUNS = 10_000
 RESAMPLES = 400
 ERROR = 0.005
 DEVIATION = 0.03

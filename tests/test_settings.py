@@ -50,6 +50,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
             perf_expect_device="nvidia-h200",
             perf_budget="12.5",
             perf_strict=True,
+            perf_report=str(tmp_path / "report"),
         )
     )
     assert parsed == Settings(
@@ -63,6 +64,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         expect_device="nvidia-h200",
         budget_s=12.5,
         strict=True,
+        report=tmp_path / "report",
     )
 
 
