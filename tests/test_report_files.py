@@ -15,6 +15,8 @@ from fixtures.report.summary import LIMIT, summary
 from fixtures.verdicts import Outcome, Verdict
 from tests.running import run_suite
 
+NAMES = ["results.json", "summary.md", "report.html"]
+
 
 def scenario(technique: str, outcome: Outcome, sentence: str = "why") -> ScenarioRecord:
     name = f"storybook-{technique}"
@@ -79,11 +81,8 @@ def test_a_summary_that_would_be_too_long_leaves_the_tables_out_and_says_so() ->
 
 def test_results_hold_the_whole_run_and_no_file_is_left_half_written(tmp_path: Path) -> None:
     written = write_report(tmp_path / "new" / "report", MIXED, strict=False)
-    assert [path.name for path in written] == ["results.json", "summary.md"]
-    assert sorted(path.name for path in written[0].parent.iterdir()) == [
-        "results.json",
-        "summary.md",
-    ]
+    assert [path.name for path in written] == NAMES
+    assert sorted(path.name for path in written[0].parent.iterdir()) == sorted(NAMES)
     assert from_json(json.loads(written[0].read_text())) == MIXED
     assert written[1].read_text() == summary(MIXED, strict=False)
 
@@ -128,7 +127,7 @@ def test_a_run_writes_its_report_and_names_the_files(tmp_path: Path) -> None:
     folder = tmp_path / "report"
     result = run_suite(f"--perf-report={folder}", "-k", "test_activation and [storybook-bf16]")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert f"Report written: {folder}/results.json, {folder}/summary.md" in result.stdout
+    assert f"Report written: {', '.join(str(folder / name) for name in NAMES)}" in result.stdout
     stored = from_json(json.loads((folder / "results.json").read_text()))
     assert list(stored.scenarios) == ["storybook-bf16"]
 

@@ -1,0 +1,132 @@
+"""The page: every scenario, every word escaped, nothing fetched, figures behind the text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from fixtures.report.page import SORTED_BY, page
+from fixtures.report.record import RunRecord, ScenarioRecord
+from fixtures.report.terminal import MEASURED, SIMULATED
+from fixtures.statistics import Interval
+from fixtures.verdicts import Outcome, Verdict
+
+MIB = 2**20
+
+
+class _Reader(HTMLParser):
+    """Collects tags with their attributes, and the text outside of scripts and styles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open and self._open[-1] == tag:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._open:
+            self.text += data
+
+
+def read(run: RunRecord) -> _Reader:
+    reader = _Reader()
+    reader.feed(page(run, strict=False))
+    return reader
+
+
+def scenario(name: str, outcome: Outcome = Outcome.PASS, **figures: object) -> ScenarioRecord:
+    record = ScenarioRecord(f"storybook-{name}", "storybook", name, "precision")
+    for key, value in figures.items():
+        setattr(record, key, value)
+    record.verdicts.append(Verdict(record.id, "latency ratio", outcome, f"{name} says why"))
+    return record
+
+
+def run_of(*records: ScenarioRecord) -> RunRecord:
+    run = RunRecord(device_key="cpu", hardware={"threads": 1, "instruction_sets": ["avx2", "amx"]})
+    run.software = {"torch": "2.13.0"}
+    run.scenarios = {record.id: record for record in records}
+    run.notes = ["a note"]
+    return run
+
+
+RUN = run_of(
+    scenario("fp32", latency_ms=100.0, peak_bytes=32 * MIB, reference_peak_bytes=32 * MIB),
+    scenario(
+        "fp16",
+        Outcome.REGRESSION,
+        latency_ms=150.0,
+        speedup=Interval(0.9, 0.8, 1.0),
+        peak_bytes=16 * MIB,
+        reference_peak_bytes=32 * MIB,
+        ssim=0.99,
+    ),
+)
+
+
+def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
+    bodies = [attributes for tag, attributes in read(RUN).tags if tag == "tbody"]
+    assert [body["data-name"] for body in bodies] == ["storybook-fp32", "storybook-fp16"]
+    assert [body["data-status"] for body in bodies] == ["pass", "regression"]
+
+
+def test_a_verdict_is_told_by_sign_and_word_and_a_red_one_by_its_row_too() -> None:
+    reader = read(RUN)
+    assert "❌ regression" in reader.text
+    assert "✅ pass" in reader.text
+    assert [tag for tag, a in reader.tags if tag == "tr" and a.get("class") == "red"] == ["tr"]
+    assert "latency ratio: regression. fp16 says why" in reader.text
+
+
+def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
+    reader = read(RUN)
+    assert "floor" not in reader.text
+    figures = [float(a["data-figure"] or "") for tag, a in reader.tags if "data-figure" in a]
+    assert figures == [100.0, 32 * MIB, 1.0, 150.0, 0.9, 16 * MIB, 0.5, 0.99]
+    assert {name for name, _ in (*MEASURED, *SIMULATED)} == SORTED_BY.keys()
+
+
+def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
+    widths = [a["style"] for tag, a in read(RUN).tags if a.get("class") == "bar"]
+    assert widths == ["width: 100.0%", "width: 50.0%"]
+
+
+@pytest.mark.parametrize(
+    "words", ["<img src=x onerror=alert(1)>", "</script><b>", '"><i>', "{{ 7 * 7 }}"]
+)
+def test_words_from_outside_are_no_markup(words: str) -> None:
+    run = run_of(scenario(words, Outcome.BROKEN))
+    run.device_key = run.notes[0] = run.software["torch"] = words
+    run.hardware = {words: [words]}
+    reader = read(run)
+    tags = {tag for tag, _ in reader.tags}
+    assert not tags & {"img", "i"}
+    assert reader.text.count(words) >= 6
+    assert not any(name.startswith("on") for _, attributes in reader.tags for name in attributes)
+
+
+def test_nothing_is_fetched_from_anywhere() -> None:
+    text = page(RUN, strict=False)
+    assert not re.search(r"(?:src|href)=|url\(|@import|https?://|fetch\(", text)
+
+
+def test_an_empty_run_is_a_page_too() -> None:
+    reader = read(RunRecord())
+    assert "0 judged" in reader.text
+
+
+def test_machine_software_and_notes_are_on_the_page() -> None:
+    text = read(RUN).text
+    for words in ("avx2 amx", "torch", "2.13.0", "a note", "1 red"):
+        assert words in text
