@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); perf, refresh, power (named).
+"""Sessions: tests, lint, typing (default); perf, refresh, report, power (named).
 
 Every session installs what it needs into an environment of its own, with the versions of
 `constraints.txt`. What stands behind `--` goes to the tool the session runs.
@@ -60,6 +60,13 @@ def refresh(session: nox.Session) -> None:
     """Record new baselines: nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"."""
     install(session, "perf")
     session.run("pytest", "perf_tests", "--perf-update-baselines", *session.posargs)
+
+
+@nox.session(default=False)
+def report(session: nox.Session) -> None:
+    """Rebuild a report without measuring again: nox -s report -- results.json --output DIR."""
+    install(session)
+    session.run("python", "-m", "fixtures.report", *session.posargs)
 
 
 @nox.session(default=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.report import files
+from fixtures.report.__main__ import main
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.report.results import from_json
@@ -139,3 +140,42 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_measured(
     result = run_suite(f"--perf-report={tmp_path / 'file'}", "-k", "[storybook-bf16]")
     assert result.returncode == 4
     assert "cannot be written" in result.stdout + result.stderr
+
+
+# Rebuilt from results
+
+
+def test_a_report_is_rebuilt_from_its_results_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = write_report(tmp_path / "first", MIXED, strict=False)
+    again = tmp_path / "again"
+    assert main([str(first[0]), "--output", str(again)]) == 0
+    assert str(again / "report.html") in capsys.readouterr().out
+    for path in first:
+        assert (again / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "cannot be read"),
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "no record of a run"),
+        ('{"schema": 99}', "schema"),
+        ('{"schema": 1}', "results.json"),
+    ],
+)
+def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(
+    content: str | None, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.json"
+    if content is not None:
+        path.write_text(content)
+    assert main([str(path), "--output", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert str(path) in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
