@@ -6,8 +6,10 @@ from fixtures.devices import Device
 from fixtures.measurement import Bench, Observation, ScenarioError
 from fixtures.metrics import SSIM
 from fixtures.plugin import Judge
+from fixtures.report.pictures import differences, encoded
 from fixtures.report.record import ScenarioRecord
 from fixtures.scenarios import Scenario
+from fixtures.settings import Settings
 from fixtures.similarity import seam_contrast
 from fixtures.verdicts import Case, Verdict, judge_pictures, judge_seams
 
@@ -19,6 +21,7 @@ def test_visual_equivalence(
     bench: Bench,
     case: Case,
     record: ScenarioRecord,
+    settings: Settings,
     judge: Judge,
 ) -> None:
     """Of a batch the worst picture counts; NaN, black and flat are broken before that.
@@ -30,6 +33,11 @@ def test_visual_equivalence(
     min_ssim = scenario.technique.min_ssim(scenario.workload.name)
     try:
         record.ssim = bench.ssim(scenario)
+        if settings.report is not None:
+            reference = bench.active(scenario.reference).pictures
+            record.pictures = encoded(observed.pictures)
+            if not scenario.is_reference:
+                record.differences = differences(observed.pictures, reference)
         verdicts = [judge_pictures(case, record.ssim, min_ssim)]
         if observed.borders_px:
             untiled = bench.active(scenario.reference).pictures

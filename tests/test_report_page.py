@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from fixtures.report.page import SORTED_BY, page
+from fixtures.report.pictures import differences, encoded
 from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.report.terminal import MEASURED, SIMULATED
 from fixtures.statistics import Interval
@@ -47,7 +50,11 @@ def read(run: RunRecord) -> _Reader:
 
 def some_run() -> RunRecord:
     """A run with one red scenario, one that passes, and one that is unsupported."""
-    run = run_of(*RUN.scenarios.values())
+    reference, fp16 = (replace(record) for record in RUN.scenarios.values())
+    grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
+    reference.pictures, fp16.pictures = encoded(grey), encoded(white)
+    fp16.differences = differences(white, grey)
+    run = run_of(reference, fp16)
     name = "storybook-tf32"
     run.scenarios[name] = ScenarioRecord(name, "storybook", "tf32", "attention", unsupported="CUDA")
     return run
@@ -125,8 +132,21 @@ def test_words_from_outside_are_no_markup(words: str) -> None:
 
 
 def test_nothing_is_fetched_from_anywhere() -> None:
-    text = page(RUN, strict=False)
-    assert not re.search(r"(?:src|href)=|url\(|@import|https?://|fetch\(", text)
+    text = page(some_run(), strict=False)
+    assert not re.search(r"href=|url\(|@import|https?://|fetch\(", text)
+    assert set(re.findall(r'src="(.{16})', text)) == {"data:image/webp;"}
+
+
+def test_pictures_lie_over_the_reference_s_with_their_differences_beside_them() -> None:
+    run = some_run()
+    reference, fp16 = run.scenarios["storybook-fp32"], run.scenarios["storybook-fp16"]
+    images = [attributes["src"] for tag, attributes in read(run).tags if tag == "img"]
+    assert images == [
+        *reference.pictures,
+        *(one for pair in zip(reference.pictures, fp16.pictures, strict=True) for one in pair),
+        *fp16.differences,
+    ]
+    assert all(attributes["alt"] for tag, attributes in read(run).tags if tag == "img")
 
 
 def test_an_empty_run_is_a_page_too() -> None:
