@@ -72,5 +72,5 @@ def report(session: nox.Session) -> None:
 @nox.session(default=False)
 def power(session: nox.Session) -> None:
     """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
-    install(session, "power")
+    install(session)
     session.run("python", "-m", "fixtures.power", *(session.posargs or ["--help"]))

@@ -134,14 +134,14 @@ def test_words_from_outside_are_no_markup(words: str) -> None:
 def test_nothing_is_fetched_from_anywhere() -> None:
     text = page(some_run(), strict=False)
     assert not re.search(r"href=|url\(|@import|https?://|fetch\(", text)
-    assert set(re.findall(r'src="(.{16})', text)) == {"data:image/webp;"}
+    assert set(re.findall(r'src="(.{15})', text)) == {"data:image/webp", "data:image/svg+"}
 
 
 def test_pictures_lie_over_the_reference_s_with_their_differences_beside_them() -> None:
     run = some_run()
     reference, fp16 = run.scenarios["storybook-fp32"], run.scenarios["storybook-fp16"]
-    images = [attributes["src"] for tag, attributes in read(run).tags if tag == "img"]
-    assert images == [
+    images = [attributes["src"] or "" for tag, attributes in read(run).tags if tag == "img"]
+    assert [image for image in images if "webp" in image] == [
         *reference.pictures,
         *(one for pair in zip(reference.pictures, fp16.pictures, strict=True) for one in pair),
         *fp16.differences,

@@ -1,0 +1,72 @@
+"""The chart for choosing: the front holds who is not beaten, and words stay words."""
+
+from __future__ import annotations
+
+import base64
+import xml.etree.ElementTree as ElementTree
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.report.charts import choosing, pareto, time_ms
+from fixtures.report.record import ScenarioRecord
+
+MIB = 2**20
+FIGURES = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=12)
+
+
+def record(name: str, latency_ms: float | None, peak: int | None, **more: float) -> ScenarioRecord:
+    return ScenarioRecord(
+        name, "storybook", name, "f", latency_ms=latency_ms, peak_bytes=peak, **more
+    )
+
+
+def drawn(*records: ScenarioRecord) -> str:
+    uri = choosing(records)
+    assert uri is not None
+    return base64.b64decode(uri.partition(",")[2]).decode()
+
+
+def test_the_front_holds_the_fastest_and_whoever_needs_less_than_all_faster_ones() -> None:
+    fast, small, beaten = (
+        record("fast", 1, 9 * MIB),
+        record("small", 5, MIB),
+        record("no", 6, 2 * MIB),
+    )
+    assert pareto([beaten, small, fast, record("unknown", None, MIB)]) == [fast, small]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(FIGURES)
+def test_nobody_on_the_front_is_beaten_and_everybody_else_is(
+    figures: list[tuple[int, int]],
+) -> None:
+    records = [record(str(n), float(t), m * MIB) for n, (t, m) in enumerate(figures)]
+    front = pareto(records)
+
+    def beaten(one: ScenarioRecord) -> bool:
+        mine = (time_ms(one), one.peak_bytes)
+        return any(
+            (time_ms(two) or 0) <= (mine[0] or 0) and (two.peak_bytes or 0) <= (mine[1] or 0)
+            for two in front
+            if two is not one
+        )
+
+    assert not any(beaten(one) for one in front)
+    assert all(beaten(one) for one in records if one not in front)
+
+
+def test_without_figures_there_is_no_chart() -> None:
+    assert choosing([record("a", None, MIB), record("b", 1.0, None)]) is None
+
+
+def test_a_simulated_run_is_drawn_over_its_floor() -> None:
+    simulated = record("a", None, 3 * 2**30, floor_ms=12.0)
+    assert time_ms(simulated) == 12.0
+    assert "<svg" in drawn(simulated)
+
+
+def test_words_from_outside_are_no_markup_and_no_formula() -> None:
+    svg = drawn(record("<script>$x$</script>", 1.0, MIB))
+    assert "<script" not in svg
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
