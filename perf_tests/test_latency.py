@@ -1,5 +1,6 @@
 """No slower than its baseline allows, measured in pairs with the fp32 reference."""
 
+import math
 from functools import partial
 
 import pytest
@@ -63,6 +64,9 @@ def test_latency(
         verdicts = [ratio_verdict, judge_absolute_latency(case, timings[0].busy_ms)]
         ratio = ratio_interval([timing.look for timing in timings])
         record.latency_ms = timings[0].wall_ms
+        record.ratios = [math.exp(timing.look.log_ratio) for timing in timings]
+        record.baseline_ratios = list(case.entry.ratios) if case.entry else []
+        record.evidence = [timing.evidence.sentence() for timing in timings]
         record.speedup = None if scenario.is_reference else ratio.inverse()
         benchmark.extra_info.update(
             scenario=scenario.id,

@@ -8,8 +8,10 @@ import xml.etree.ElementTree as ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.report.charts import choosing, pareto, time_ms
+from fixtures.metrics import RATIO
+from fixtures.report.charts import LIMIT, choosing, pareto, ratios, time_ms
 from fixtures.report.record import ScenarioRecord
+from fixtures.verdicts import Outcome, Verdict
 
 MIB = 2**20
 FIGURES = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=12)
@@ -70,3 +72,24 @@ def test_words_from_outside_are_no_markup_and_no_formula() -> None:
     svg = drawn(record("<script>$x$</script>", 1.0, MIB))
     assert "<script" not in svg
     assert ElementTree.fromstring(svg).tag.endswith("svg")
+
+
+def ratios_svg(this_run: list[float], baseline: list[float]) -> str | None:
+    one = record("a", 1.0, MIB)
+    one.ratios, one.baseline_ratios = this_run, baseline
+    one.verdicts.append(Verdict("a", RATIO.name, Outcome.PASS, "", limit=1.02))
+    uri = ratios(one)
+    return None if uri is None else base64.b64decode(uri.partition(",")[2]).decode()
+
+
+def test_the_ratios_of_both_sides_and_the_limit_are_drawn() -> None:
+    svg = ratios_svg([1.0, 1.01], [0.99, 1.0, 1.02])
+    assert svg is not None
+    assert svg.count("<use ") >= 5
+    assert LIMIT in svg
+
+
+def test_without_a_measured_ratio_there_is_no_chart() -> None:
+    assert ratios_svg([], [1.0]) is None
+    assert ratios_svg([float("nan"), float("inf"), 0.0], [1.0]) is None
+    assert ratios_svg([1.0], []) is not None

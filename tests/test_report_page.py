@@ -158,3 +158,12 @@ def test_machine_software_and_notes_are_on_the_page() -> None:
     text = read(RUN).text
     for words in ("avx2 amx", "torch", "2.13.0", "a note", "1 red"):
         assert words in text
+
+
+def test_evidence_without_its_ratio_is_left_out() -> None:
+    run = some_run()
+    record = run.scenarios["storybook-fp16"]
+    record.ratios, record.evidence = [1.5], ["load 0.5", "of a process that measured nothing"]
+    text = read(run).text
+    assert "process 1: ratio 1.500; load 0.5" in text
+    assert "measured nothing" not in text

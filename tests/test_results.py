@@ -45,6 +45,9 @@ RECORDS = st.builds(
     reference_peak_bytes=st.none() | st.integers(0, 2**60),
     ssim=FIGURES,
     unsupported=st.none() | NAMES,
+    ratios=st.lists(st.floats(allow_nan=False), max_size=3),
+    baseline_ratios=st.lists(st.floats(allow_nan=False), max_size=3),
+    evidence=st.lists(NAMES, max_size=3),
     verdicts=st.lists(VERDICTS, max_size=3),
 )
 RUNS = st.builds(
