@@ -6,7 +6,6 @@ Each breaks one technique in one way; `tests/test_faults.py` says which tests mu
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ import pytest
 
 from fixtures import worker
 from fixtures.devices import Device
+from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE, Application, CalledWithin
 from fixtures.workloads import Workload
 
@@ -133,15 +133,16 @@ def inject() -> None:
         CATALOGUE.techniques[name] = replace(technique, apply=fault(technique.apply))
 
 
+def faulty(scenario: Scenario) -> Scenario:
+    """The scenario with its fault, in a process that knows of none yet."""
+    inject()
+    return replace(scenario, technique=CATALOGUE[scenario.technique.id])
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Put the faults into this process, and into those that take further looks."""
     # Not at the top: pytest rewrites the plugin's assertions, and that must come first.
     from fixtures import plugin
 
     inject()
-    plugin.look_in_fresh_process = partial(worker.look_in_fresh_process, worker=("tests.faults",))
-
-
-if __name__ == "__main__":
-    inject()
-    sys.exit(worker.main())
+    plugin.look_in_fresh_process = partial(worker.look_in_fresh_process, change=faulty)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import random
 import time
 from collections.abc import Iterator
@@ -99,20 +100,21 @@ def test_an_unknown_kind_is_refused() -> None:
         slow_downs.slowed(SCENARIO, "magic", 0.1)
 
 
-def test_each_level_has_its_own_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_level_has_its_own_change(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def look(scenario: Scenario, device: str, plan: Plan, worker: Any) -> Timing:
-        asked.append((device, tuple(worker)))
+    def look(scenario: Scenario, device: str, plan: Plan, change: Any) -> Timing:
+        asked.append((device, change))
         return sample(1.0).timing
 
     monkeypatch.setattr("fixtures.power.collect.look_in_fresh_process", look)
     look_at(SCENARIO, UNCHANGED, Plan())
     look_at(SCENARIO, Level("sleep", 0.05), Plan())
-    assert asked == [
-        ("cpu", ("fixtures.worker",)),
-        ("cpu", ("fixtures.power.slow_downs", "sleep", "0.05")),
-    ]
+    (device, nothing), (_, change) = asked
+    assert (device, nothing) == ("cpu", None)
+    assert pickle.dumps(change)
+    assert change.keywords == {"kind": "sleep", "share": 0.05}
+    assert change(SCENARIO).technique.apply is not SCENARIO.technique.apply
 
 
 def test_a_load_ends_with_what_it_ran_beside() -> None:
