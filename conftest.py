@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
 from fixtures.devices import Device, DeviceError, device_name, open_device
+from fixtures.machine import commit
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.merging import Message, Workers
 from fixtures.report.record import RunRecord
@@ -70,7 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
-    config.stash[RUN] = RunRecord()
+    config.stash[RUN] = RunRecord(
+        recorded_at=datetime.now(timezone.utc).isoformat(timespec="seconds"), commit=commit()
+    )
     config.stash[WORKERS] = Workers()
     for family in sorted({technique.family for technique in CATALOGUE}):
         config.addinivalue_line("markers", f"{family}: techniques of the family '{family}'")

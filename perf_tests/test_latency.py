@@ -66,6 +66,7 @@ def test_latency(
         record.latency_ms = timings[0].wall_ms
         record.ratios = [math.exp(timing.look.log_ratio) for timing in timings]
         record.baseline_ratios = list(case.entry.ratios) if case.entry else []
+        record.rounds_ms = [timing.rounds_ms() for timing in timings]
         record.evidence = [timing.evidence.sentence() for timing in timings]
         record.speedup = None if scenario.is_reference else ratio.inverse()
         benchmark.extra_info.update(

@@ -26,5 +26,6 @@ def test_peak_memory(
         run_record.note(f"{scenario.id}: peak memory {reason}")
         pytest.skip(reason)
     record.peak_bytes = observed.peak_bytes[WHOLE]
+    record.timeline = observed.timeline
     record.reference_peak_bytes = bench.active(scenario.reference).peak_bytes[WHOLE]
     judge(judge_peak_memory(case, observed.peak_bytes, device.memory_source))

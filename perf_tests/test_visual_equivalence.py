@@ -2,16 +2,20 @@
 
 import pytest
 
+from fixtures.controls import controls
 from fixtures.devices import Device
 from fixtures.measurement import Bench, Observation, ScenarioError
 from fixtures.metrics import SSIM
 from fixtures.plugin import Judge
 from fixtures.report.pictures import differences, encoded
-from fixtures.report.record import ScenarioRecord
+from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
 from fixtures.similarity import seam_contrast
 from fixtures.verdicts import Case, Verdict, judge_pictures, judge_seams
+
+CONTROLS_UP_TO_S = 10.0
+"""A report shows pictures that are wrong on purpose, some ten calls; not where a call is slow."""
 
 
 def test_visual_equivalence(
@@ -21,6 +25,7 @@ def test_visual_equivalence(
     bench: Bench,
     case: Case,
     record: ScenarioRecord,
+    run_record: RunRecord,
     settings: Settings,
     judge: Judge,
 ) -> None:
@@ -38,6 +43,8 @@ def test_visual_equivalence(
             record.pictures = encoded(observed.pictures)
             if not scenario.is_reference:
                 record.differences = differences(observed.pictures, reference)
+            elif observed.call_s < CONTROLS_UP_TO_S:
+                run_record.controls[scenario.workload.name] = controls(scenario, device, reference)
         verdicts = [judge_pictures(case, record.ssim, min_ssim)]
         if observed.borders_px:
             untiled = bench.active(scenario.reference).pictures

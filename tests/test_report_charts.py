@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.metrics import RATIO
-from fixtures.report.charts import LIMIT, choosing, pareto, ratios, time_ms
+from fixtures.report.charts import choosing, pareto, time_ms
 from fixtures.report.record import ScenarioRecord
+from fixtures.report.scenario_charts import ratios
+from fixtures.report.svg import LIMIT
 from fixtures.verdicts import Outcome, Verdict
 
 MIB = 2**20

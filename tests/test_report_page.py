@@ -11,12 +11,14 @@ import pytest
 
 from fixtures.report.page import SORTED_BY, page
 from fixtures.report.pictures import differences, encoded
-from fixtures.report.record import RunRecord, ScenarioRecord
+from fixtures.report.record import Control, RunRecord, ScenarioRecord
 from fixtures.report.terminal import MEASURED, SIMULATED
 from fixtures.statistics import Interval
+from fixtures.timeline import Timeline
 from fixtures.verdicts import Outcome, Verdict
 
 MIB = 2**20
+BLACK = np.zeros((1, 16, 16, 3))
 
 
 class _Reader(HTMLParser):
@@ -88,6 +90,28 @@ RUN = run_of(
         ssim=0.99,
     ),
 )
+
+
+def test_the_detail_names_what_changed_and_shows_rounds_and_memory() -> None:
+    full = scenario("fp16", changed=["torch 2.12.0 -> <2.13.0>"], rounds_ms=[[[1.0, 2.0, 1.0]]])
+    full.timeline = Timeline(
+        1, (5, 9), ((0, "pipeline"),), 1, {"<vae> made": 9}, {"attention": (2, 10**12, 3000)}
+    )
+    seen = read(run_of(full))
+    assert "Changed since the baseline: torch 2.12.0 -> <2.13.0>." in seen.text
+    assert "<vae> made" in seen.text
+    assert "1.000" in seen.text  # TFLOP
+    charts = [attributes["alt"] for tag, attributes in seen.tags if tag == "img"]
+    assert any("Every round of fp16" in (alt or "") for alt in charts)
+    assert any("Live memory" in (alt or "") for alt in charts)
+
+
+def test_controls_are_shown_once_with_their_likeness() -> None:
+    run = replace(RUN, controls={"storybook": [Control("<black>", 0.123, encoded(BLACK)[0])]})
+    seen = read(run)
+    assert "<black>" in seen.text
+    assert "0.123" in seen.text
+    assert [a["alt"] for tag, a in seen.tags if tag == "img"][-1] == "storybook, <black>"
 
 
 def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.report.merging import Message, Workers, merge
-from fixtures.report.record import RunRecord, ScenarioRecord
+from fixtures.report.record import Control, RunRecord, ScenarioRecord
 from fixtures.report.results import SCHEMA, ResultsError, from_json, to_json
 from fixtures.statistics import Interval
+from fixtures.timeline import Timeline
 from fixtures.verdicts import Outcome, Verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
@@ -31,6 +32,22 @@ VERDICTS = st.builds(
     measured=FIGURES,
     baseline=FIGURES,
     limit=FIGURES,
+)
+WHOLE = st.integers(0, 2**60)
+TIMELINES = st.builds(
+    Timeline,
+    stride=WHOLE,
+    live_bytes=st.lists(WHOLE, max_size=3).map(tuple),
+    phases=st.lists(st.tuples(WHOLE, NAMES), max_size=3).map(tuple),
+    peak_at=WHOLE,
+    alive_at_peak=st.dictionaries(NAMES, WHOLE, max_size=3),
+    work=st.dictionaries(NAMES, st.tuples(WHOLE, WHOLE, WHOLE), max_size=3),
+)
+CONTROLS = st.builds(
+    Control,
+    name=NAMES,
+    ssim=st.floats(allow_nan=False),
+    picture=st.just("data:image/webp;base64,AAAA"),
 )
 RECORDS = st.builds(
     ScenarioRecord,
@@ -48,6 +65,9 @@ RECORDS = st.builds(
     ratios=st.lists(st.floats(allow_nan=False), max_size=3),
     baseline_ratios=st.lists(st.floats(allow_nan=False), max_size=3),
     evidence=st.lists(NAMES, max_size=3),
+    rounds_ms=st.lists(st.lists(st.lists(st.floats(allow_nan=False), max_size=3)), max_size=2),
+    changed=st.lists(NAMES, max_size=3),
+    timeline=st.none() | TIMELINES,
     verdicts=st.lists(VERDICTS, max_size=3),
 )
 RUNS = st.builds(
@@ -58,7 +78,20 @@ RUNS = st.builds(
     scenarios=st.lists(RECORDS, max_size=3).map(lambda records: {one.id: one for one in records}),
     notes=st.lists(NAMES, unique=True, max_size=3),
     claims=st.dictionaries(NAMES, st.integers(1, 9), max_size=3).map(Counter),
+    controls=st.dictionaries(NAMES, st.lists(CONTROLS, max_size=2), max_size=2),
+    recorded_at=NAMES,
+    commit=NAMES,
 )
+
+
+TIMELINE = {
+    "stride": 1,
+    "live_bytes": [1],
+    "phases": [[0, "vae"]],
+    "peak_at": 0,
+    "alive_at_peak": {"vae": 1},
+    "work": {},
+}
 
 
 def verdict(name: str, outcome: Outcome = Outcome.PASS, metric: str = "counter") -> Verdict:
@@ -119,11 +152,21 @@ def test_what_is_no_object_is_refused(stored: Any) -> None:
         from_json(stored)
 
 
-@pytest.mark.parametrize("schema", [None, 0, 2, "1", True])
+@pytest.mark.parametrize("schema", [None, 0, 3, "1", True])
 def test_another_schema_is_refused(schema: Any) -> None:
     with pytest.raises(ResultsError) as caught:
         from_json({**to_json(RunRecord()), "schema": schema})
-    assert str(caught.value) == f"Results have schema {schema!r}, this suite reads {SCHEMA}."
+    assert str(caught.value) == f"Results have schema {schema!r}, this suite reads 1 and {SCHEMA}."
+
+
+def test_a_file_of_the_first_schema_is_read_without_what_it_does_not_have() -> None:
+    stored = to_json(run_of(record("fp16", verdict("fp16")), commit="abc", recorded_at="now"))
+    stored["schema"] = 1
+    for name in ("recorded_at", "commit", "controls"):
+        del stored[name]
+    for name in ("rounds_ms", "changed", "timeline"):
+        del stored["scenarios"][0][name]
+    assert from_json(stored) == run_of(record("fp16", verdict("fp16")))
 
 
 @pytest.mark.parametrize(
@@ -142,6 +185,13 @@ def test_another_schema_is_refused(schema: Any) -> None:
         (("scenarios", 0, "latency_ms"), []),
         (("scenarios", 0, "speedup"), [1.0]),
         (("scenarios", 0, "unsupported"), 1),
+        (("scenarios", 0, "rounds_ms"), [[[None]]]),
+        (("scenarios", 0, "changed"), [1]),
+        (("scenarios", 0, "timeline"), {}),
+        (("scenarios", 0, "timeline"), {**TIMELINE, "stride": 1.5}),
+        (("scenarios", 0, "timeline"), {**TIMELINE, "work": {"copy": [1, 2]}}),
+        (("controls",), {"storybook": [{"name": "black", "ssim": 0.1, "picture": "http://x"}]}),
+        (("recorded_at",), 1),
         (("scenarios", 0, "verdicts", 0, "outcome"), "fine"),
         (("scenarios", 0, "verdicts", 0, "sentence"), None),
     ],

@@ -458,7 +458,9 @@ def test_a_slow_down_of_30_percent_is_always_red() -> None:
 def test_a_loss_that_a_pass_excludes_seldom_passes(deviation: float) -> None:
     """Each look may pass it in 5 % of cases; looking again adds to that, and is bounded here."""
     passed = _outcomes(RATIO_TOLERANCE.same.excluded, deviation, seed=4).count(Outcome.PASS)
-    assert passed <= 0.15 * SIMULATIONS
+    assert passed <= 0.18 * SIMULATIONS
+    larger = _outcomes(2 * RATIO_TOLERANCE.same.excluded, deviation, seed=5).count(Outcome.PASS)
+    assert larger <= 0.06 * SIMULATIONS
 
 
 # What was timed
@@ -474,4 +476,4 @@ def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
     unsaid = judge_ratio(case(timing={"steps": 3}), [look(1.0)], RATIO_TOLERANCE)
     assert "(nothing said; now steps 3)" in unsaid.sentence
     same = case(entry=timed, timing={"steps": 20})
-    assert judge_ratio(same, [look(1.0)], RATIO_TOLERANCE).outcome is Outcome.PASS
+    assert judge_ratio(same, [look(1.0)] * 3, RATIO_TOLERANCE).outcome is Outcome.PASS
