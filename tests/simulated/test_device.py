@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices import DeviceError, open_device
+from fixtures.devices import WHOLE, DeviceError, open_device
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.kernels import UNKNOWN, attention_backend, scratch_bytes
-from fixtures.devices.simulated.meter import place
+from fixtures.devices.simulated.meter import FLOPS, MOVED, place
 from fixtures.measurement import Bench, ScenarioError
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
+from fixtures.timeline import START
 from fixtures.verdicts import Outcome
-from tests.simulated_runs import small
+from tests.simulated_runs import simulate, small
 
 aten = torch.ops.aten
 
@@ -152,3 +153,19 @@ def test_a_place_is_named_without_its_line() -> None:
     found = SimpleNamespace(of=namespace["step"]())
     assert found.of == "diffusers/schedulers/ddim.py:step"
     assert place() == "the caller"
+
+
+@pytest.mark.parametrize("technique", ["fp16", "model_cpu_offload"])
+def test_the_timeline_adds_up_to_the_figures(technique: str) -> None:
+    trace = simulate(technique)
+    timeline = trace.timeline
+    assert timeline is not None
+    assert max(timeline.live_bytes) == trace.peak_bytes[WHOLE]
+    assert sum(timeline.alive_at_peak.values()) == trace.peak_bytes[WHOLE]
+    assert sum(flops for _, flops, _ in timeline.work.values()) == trace.counters[FLOPS]
+    assert sum(moved for _, _, moved in timeline.work.values()) == trace.counters[MOVED]
+    assert [name for _, name in timeline.phases] == [START, "text_encoder", "denoiser", "vae"]
+    weights = [name for name in timeline.alive_at_peak if "weights" in name]
+    copied = [name for name in timeline.alive_at_peak if "copied in float16" in name]
+    # Offloaded weights are copied in when their component begins.
+    assert (bool(weights), bool(copied)) == (technique == "fp16", technique != "fp16")
