@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fixtures.report.page import page
+from tests.benchmark_report import large_run
+from tests.browser import FOUND, MISSING, chromium
+from tests.running import run_suite
 from tests.test_report_page import some_run
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
-
-pytestmark = pytest.mark.skipif(
-    FOUND is None, reason="no Chromium on the PATH: install it with 'apt-get install chromium'"
-)
+pytestmark = pytest.mark.skipif(FOUND is None, reason=MISSING)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=FOUND, args=list(QUIET))
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
-@pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    """The page, opened; afterwards nothing was said on the console and nothing was fetched."""
-    file = tmp_path / "report.html"
-    file.write_text(page(some_run(), strict=False), encoding="utf-8")
+@contextmanager
+def visited(browser: Any, file: Path) -> Iterator[Any]:
+    """The page in a tab; afterwards nothing was said on the console and nothing was fetched."""
     tab = browser.new_page()
     said: list[str] = []
     fetched: list[str] = []
@@ -55,8 +41,18 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
     tab.close()
 
 
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    file = tmp_path / "report.html"
+    file.write_text(page(some_run(), strict=False), encoding="utf-8")
+    with visited(browser, file) as tab:
+        yield tab
+
+
 def shown(tab: Any) -> list[str]:
-    return [body.get_attribute("data-name") for body in tab.locator("tbody:visible").all()]
+    return [
+        body.get_attribute("data-name") for body in tab.locator("#scenarios > tbody:visible").all()
+    ]
 
 
 def test_filters_leave_what_fits_and_count_it(opened: Any) -> None:
@@ -119,3 +115,37 @@ def test_the_theme_turns_and_turns_back(opened: Any) -> None:
 def test_a_narrow_screen_scrolls_the_table_and_not_the_page(opened: Any) -> None:
     opened.set_viewport_size({"width": 360, "height": 700})
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_thousand_scenarios_open_filter_and_scroll(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(large_run(), strict=False), encoding="utf-8")
+    with visited(browser, file) as tab:
+        assert tab.locator("#scenarios > tbody").count() == 1000
+        tab.locator("#status").select_option("regression")
+        assert tab.locator("#shown").inner_text() == "20 of 1000 scenarios"
+        tab.locator("#status").select_option("")
+        last = tab.get_by_role("button", name="technique99").last
+        last.scroll_into_view_if_needed()
+        assert tab.evaluate("scrollY") > 0
+        assert last.is_visible()
+
+
+def test_the_report_of_a_real_run(browser: Any, tmp_path: Path) -> None:
+    scenarios = "[storybook-fp32] or [storybook-channels_last]"
+    result = run_suite("-k", scenarios, "--perf-budget=0", f"--perf-report={tmp_path}")
+    assert result.returncode == 0, result.stdout
+    with visited(browser, tmp_path / "report.html") as tab:
+        assert shown(tab) == ["storybook-fp32", "storybook-channels_last"]
+        tab.get_by_label("Find").fill("channels")
+        assert shown(tab) == ["storybook-channels_last"]
+        tab.get_by_role("button", name="channels_last", exact=True).click()
+        assert tab.get_by_role("img", name="Every round of channels_last").is_visible()
+        slider = tab.get_by_role("slider", name="picture 1")
+        slider.fill("80")
+        over = tab.get_by_role("img", name="channels_last, picture 1")
+        assert "20%" in over.evaluate("image => image.style.clipPath")
+        assert tab.get_by_role("img", name="storybook, black").is_visible()
+        sizes = tab.locator("img:visible").evaluate_all("all => all.map(one => one.naturalWidth)")
+        assert all(size > 0 for size in sizes)
+        tab.get_by_role("button", name="Light or dark").click()

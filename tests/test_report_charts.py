@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import xml.etree.ElementTree as ElementTree
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.metrics import RATIO
-from fixtures.report.charts import choosing, pareto, time_ms
+from fixtures.metrics import PEAK_MEMORY, SSIM
+from fixtures.report.charts import choosing, course, pareto, time_ms
 from fixtures.report.record import ScenarioRecord
-from fixtures.report.scenario_charts import ratios
 from fixtures.report.svg import LIMIT
-from fixtures.verdicts import Outcome, Verdict
 
 MIB = 2**20
 FIGURES = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=12)
@@ -76,22 +75,20 @@ def test_words_from_outside_are_no_markup_and_no_formula() -> None:
     assert ElementTree.fromstring(svg).tag.endswith("svg")
 
 
-def ratios_svg(this_run: list[float], baseline: list[float]) -> str | None:
-    one = record("a", 1.0, MIB)
-    one.ratios, one.baseline_ratios = this_run, baseline
-    one.verdicts.append(Verdict("a", RATIO.name, Outcome.PASS, "", limit=1.02))
-    uri = ratios(one)
-    return None if uri is None else base64.b64decode(uri.partition(",")[2]).decode()
+def test_a_course_draws_every_figure_and_marks_where_the_software_changed() -> None:
+    series = [("peak memory", PEAK_MEMORY, (1.0 * MIB, None, 3.0 * MIB))]
+    plain, marked = (_text(course(series, places)) for places in ([], [2]))
+    assert LIMIT not in plain
+    assert LIMIT in marked
+    assert "MiB" in plain
+    two = _text(course([*series, ("SSIM", SSIM, (None, 0.9, 0.8))], []))
+    assert "SSIM" in two
 
 
-def test_the_ratios_of_both_sides_and_the_limit_are_drawn() -> None:
-    svg = ratios_svg([1.0, 1.01], [0.99, 1.0, 1.02])
-    assert svg is not None
-    assert svg.count("<use ") >= 5
-    assert LIMIT in svg
+def test_a_course_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="figure"):
+        course([], [])
 
 
-def test_without_a_measured_ratio_there_is_no_chart() -> None:
-    assert ratios_svg([], [1.0]) is None
-    assert ratios_svg([float("nan"), float("inf"), 0.0], [1.0]) is None
-    assert ratios_svg([1.0], []) is not None
+def _text(uri: str) -> str:
+    return base64.b64decode(uri.partition(",")[2]).decode()
