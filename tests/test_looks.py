@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.looks import LookBudget, look_until_decided, noise
+from fixtures.looks import SCENARIO_S, LookBudget, look_until_decided, noise
 from fixtures.machine import Evidence
 from fixtures.rounds import Timing
 from fixtures.statistics import Group, Look
@@ -28,11 +28,12 @@ class _Bench:
         self.now_s = 0.0
         self.fresh = 0
         self.told: list[int] = []
+        self.look_s = LOOK_S
         self._decided_at = decided_at
         self._outcome = outcome
 
     def first(self) -> Timing:
-        self.now_s += LOOK_S
+        self.now_s += self.look_s
         return _timing()
 
     def further(self, before: Sequence[Timing]) -> Timing:
@@ -77,6 +78,16 @@ def test_the_budget_is_spent_by_fresh_looks_and_shared_between_scenarios() -> No
     assert len(_Bench(99).run(budget)[0]) == 3
     assert budget.left_s == 0.5 * LOOK_S
     assert len(_Bench(99).run(budget)[0]) == 1
+
+
+def test_one_scenario_does_not_take_the_time_of_the_others() -> None:
+    bench = _Bench(99)
+    assert len(bench.run(LookBudget(1e9))[0]) == MAX_LOOKS
+    slow = _Bench(99)
+    slow.look_s = 40.0
+    timings, verdict = slow.run(LookBudget(1e9))
+    assert len(timings) == SCENARIO_S // 40
+    assert verdict.sentence.endswith("run on a quieter machine")
 
 
 def test_a_budget_of_zero_allows_no_further_look() -> None:
