@@ -112,6 +112,23 @@ def call(pipeline: Any) -> None:
     pipeline.vae.decoder()
 
 
+def test_what_the_management_library_tells_belongs_to_the_hardware() -> None:
+    told = SimpleNamespace(facts={"power_limit_w": 700}, surroundings="driver 1", read=lambda: None)
+    cuda = FakeCuda()
+    cuda.properties.uuid = "1234"
+    asked: list[str] = []
+    device = CudaDevice(cuda=cuda, nvml=lambda uuid: asked.append(uuid) or told)  # type: ignore
+    assert device.hardware["power_limit_w"] == 700
+    assert device.watch().sentence() == "driver 1"
+    assert asked == ["1234"]
+
+
+def test_without_the_management_library_nothing_is_watched() -> None:
+    device = CudaDevice(cuda=FakeCuda(), nvml=lambda uuid: None)
+    assert "power_limit_w" not in device.hardware
+    assert (device.watch().disturbance(), device.watch().sentence()) == (None, "")
+
+
 def test_the_peak_of_each_phase_is_its_own_and_includes_what_was_there() -> None:
     cuda = FakeCuda()
     cuda.allocate(1000)

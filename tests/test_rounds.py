@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.devices import Undisturbed
 from fixtures.measurement import ScenarioError
 from fixtures.rounds import ROUNDS_S, PairedRounds, Plan
 from fixtures.scenarios import Scenario
@@ -28,6 +29,7 @@ class FakeDevice:
         self.synchronised = 0
         self.released = 0
         self.relocated: list[str] = []
+        self.watching: Any = Undisturbed()
 
     def busy_s(self) -> float:
         return self.now_s
@@ -37,6 +39,9 @@ class FakeDevice:
 
     def release(self) -> None:
         self.released += 1
+
+    def watch(self) -> Any:
+        return self.watching
 
     def relocate(self, pipeline: tuple[str, float]) -> None:
         self.now_s += BUILD_S
@@ -145,6 +150,45 @@ def test_drift_of_the_machine_cancels(workload: FakeWorkload) -> None:
 def test_both_ends_of_a_round_are_synchronised(workload: FakeWorkload, device: FakeDevice) -> None:
     _rounds(workload, Plan(groups=1, pairs=2)).run()
     assert device.synchronised == 2 * len([name for name in workload.log if name in ("R", "C")])
+
+
+class Disturbed:
+    """Says that rounds of these numbers were disturbed."""
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = numbers
+        self._round = 0
+
+    def disturbance(self) -> str | None:
+        self._round += 1
+        return "it was hot" if self._round in self._numbers else None
+
+    def sentence(self) -> str:
+        return "at most 90 °C"
+
+
+def test_a_disturbed_round_does_not_count_and_is_kept(workload: FakeWorkload) -> None:
+    class Slower(FakeWorkload):
+        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
+            self.drift = 9.0 if self.log.count("C") == 2 and pipeline[0] == "C" else 1.0
+            super().draw(pipeline, steps)
+
+    slower = Slower(workload.device)
+    slower.device.watching = Disturbed(3)
+    timing = _rounds(slower, Plan(groups=2, pairs=2)).run()
+    assert [group.disturbed for group in timing.groups] == [(), (True, False)]
+    assert timing.groups[1].candidate_s == (9 * CANDIDATE_S, CANDIDATE_S)
+    assert len(timing.groups[1].log_ratios()) == 1
+    assert timing.look.log_ratio == pytest.approx(0.405465, abs=1e-6)
+    assert timing.evidence.sentence().endswith("; at most 90 °C")
+
+
+def test_too_many_disturbed_rounds_are_no_latency(workload: FakeWorkload) -> None:
+    workload.device.watching = Disturbed(1, 4)
+    with pytest.raises(ScenarioError) as caught:
+        _rounds(workload, Plan(groups=2, pairs=2)).run()
+    assert caught.value.outcome is Outcome.INCONCLUSIVE
+    assert "fake-C: 2 of 4 rounds on fake were disturbed (it was hot)" in str(caught.value)
 
 
 def test_progress_counts_the_rounds(workload: FakeWorkload) -> None:

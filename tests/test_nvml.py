@@ -1,0 +1,146 @@
+"""The GPU's own evidence, from a management library that follows a script."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fixtures.devices.nvml import DISTURBING, POWER_CAP, GpuWatch, Nvml, find_nvml
+
+
+class FakeNvml:
+    """`pynvml` as far as it is asked; a question that is not in `answers` is not supported."""
+
+    NVML_CLOCK_SM = 1
+    NVML_TEMPERATURE_GPU = 0
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self, **answers: Any) -> None:
+        self.reasons = 0
+        self.processes: list[int] = [os.getpid()]
+        self.answers = {
+            "nvmlDeviceGetClockInfo": 1980,
+            "nvmlDeviceGetTemperature": 61,
+            "nvmlDeviceGetPowerUsage": 412_300,
+            "nvmlDeviceGetEnforcedPowerLimit": 700_000,
+            "nvmlDeviceGetMigMode": [0, 0],
+            "nvmlDeviceGetEccMode": [1, 1],
+            "nvmlDeviceGetCurrPcieLinkGeneration": 5,
+            "nvmlDeviceGetCurrPcieLinkWidth": 16,
+            **answers,
+        }
+        self.bits = {name: 1 << place for place, name in enumerate((*DISTURBING, POWER_CAP))}
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        """Ready."""
+
+    def nvmlSystemGetDriverVersion(self) -> bytes:  # noqa: N802
+        return b"580.65"
+
+    def nvmlDeviceGetHandleByUUID(self, name: str) -> str:  # noqa: N802
+        if name != "GPU-1234":
+            raise self.NVMLError(name)
+        return name
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("bits", {}):
+            return self.bits[name]
+        if name == "nvmlDeviceGetCurrentClocksEventReasons":
+            return lambda handle: self.reasons
+        if name == "nvmlDeviceGetComputeRunningProcesses":
+            return lambda handle: [SimpleNamespace(pid=pid) for pid in self.processes]
+        if name in self.__dict__.get("answers", {}):
+            return lambda handle, *_: self.answers[name]
+        raise AttributeError(name)
+
+
+@pytest.fixture
+def library() -> FakeNvml:
+    return FakeNvml()
+
+
+@pytest.fixture
+def nvml(library: FakeNvml) -> Nvml:
+    return Nvml("1234", library)
+
+
+def test_facts_are_those_that_a_name_does_not_tell(nvml: Nvml) -> None:
+    assert nvml.facts == {"power_limit_w": 700, "mig": False, "ecc": True}
+    assert nvml.surroundings == "driver 580.65, PCIe 5 x16"
+
+
+def test_what_a_device_does_not_answer_is_left_out() -> None:
+    library = FakeNvml()
+    library.answers.clear()
+    bare = Nvml("1234", library)
+    assert bare.facts == {}
+    assert bare.surroundings == "driver 580.65"
+    assert bare.read().sm_clock_mhz == 0
+
+
+def test_a_quiet_device_is_undisturbed(nvml: Nvml) -> None:
+    reading = nvml.read()
+    assert (reading.sm_clock_mhz, reading.temperature_c, reading.power_w) == (1980, 61, 412.3)
+    assert (reading.power_capped, reading.disturbance) == (False, None)
+
+
+@pytest.mark.parametrize("reason", DISTURBING)
+def test_every_slow_down_is_named(reason: str, nvml: Nvml, library: FakeNvml) -> None:
+    library.reasons = library.bits[reason]
+    assert nvml.read().disturbance == DISTURBING[reason]
+
+
+def test_the_power_cap_is_seen_and_disturbs_nothing(nvml: Nvml, library: FakeNvml) -> None:
+    library.reasons = library.bits[POWER_CAP]
+    reading = nvml.read()
+    assert (reading.power_capped, reading.disturbance) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("processes", "disturbance"),
+    [
+        ([], None),
+        ([os.getpid()], None),
+        ([os.getpid(), 2], "another process used it"),
+        ([os.getpid(), 2, 3], "2 other processes used it"),
+    ],
+)
+def test_other_processes_are_counted(
+    processes: list[int], disturbance: str | None, nvml: Nvml, library: FakeNvml
+) -> None:
+    library.processes = processes
+    assert nvml.read().disturbance == disturbance
+
+
+def test_in_a_container_the_first_process_that_is_alone_is_ours(
+    nvml: Nvml, library: FakeNvml
+) -> None:
+    library.processes = [777_777]
+    assert nvml.read().disturbance is None
+    library.processes = [777_777, 888_888]
+    assert nvml.read().disturbance == "another process used it"
+
+
+def test_a_watch_says_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) -> None:
+    watch = GpuWatch(nvml.read, nvml.surroundings)
+    assert watch.sentence() == "driver 580.65, PCIe 5 x16"
+    assert watch.disturbance() is None
+    library.answers["nvmlDeviceGetClockInfo"] = 1200
+    library.answers["nvmlDeviceGetTemperature"] = 90
+    library.reasons = library.bits[POWER_CAP]
+    assert watch.disturbance() is None
+    assert watch.sentence() == (
+        "SM clock 1,200 to 1,980 MHz, at most 90 °C and 412 W, at the power cap in 50% of the "
+        "readings, driver 580.65, PCIe 5 x16"
+    )
+
+
+def test_an_unknown_device_or_a_missing_driver_is_no_evidence(library: FakeNvml) -> None:
+    with pytest.raises(FakeNvml.NVMLError):
+        Nvml("none", library)
+    assert find_nvml("no such device") is None
