@@ -1,0 +1,76 @@
+"""What the profiler's trace says of a call, on traces written by hand and on a real one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from fixtures.devices.launches import (
+    CALL,
+    COUNTED,
+    FILLS,
+    LAUNCHES,
+    SYNCS,
+    TO_DEVICE,
+    TO_DEVICE_BYTES,
+    TO_HOST,
+    TO_HOST_BYTES,
+    WITHIN,
+    count,
+    counters,
+)
+
+
+def event(category: str, name: str, at: float = 5.0, **arguments: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": category, "name": name, "ts": at, "dur": 1.0, "args": arguments}
+
+
+SPAN = {**event("user_annotation", CALL, at=0.0), "dur": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (event("kernel", "sgemm_32x32"), {LAUNCHES: 1}),
+        (event("gpu_memset", "Memset (Device)"), {FILLS: 1}),
+        (
+            event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", bytes=64),
+            {TO_DEVICE: 1, TO_DEVICE_BYTES: 64},
+        ),
+        (
+            event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", bytes=32),
+            {TO_HOST: 1, TO_HOST_BYTES: 32},
+        ),
+        (event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", bytes=8), {WITHIN: 1}),
+        (event("cuda_runtime", "cudaStreamSynchronize"), {SYNCS: 1}),
+        (event("cuda_runtime", "cudaEventSynchronize"), {SYNCS: 1}),
+        (event("cuda_runtime", "cudaDeviceSynchronize", at=12.0), {}),  # the profiler's own
+        (event("cuda_runtime", "cudaLaunchKernel"), {}),  # the kernel itself is counted
+        (event("cpu_op", "aten::mm"), {}),
+        ({"ph": "M", "name": "process_name"}, {}),
+    ],
+)
+def test_each_event_counts_as_what_it_is(seen: dict[str, Any], expected: dict[str, int]) -> None:
+    found = counters([seen, SPAN])
+    assert found.keys() == set(COUNTED)
+    assert {name: count for name, count in found.items() if count} == expected
+
+
+def test_a_trace_without_the_call_is_no_count() -> None:
+    with pytest.raises(ValueError, match="does not show"):
+        counters([event("kernel", "gemm")])
+
+
+def test_a_real_trace_is_understood() -> None:
+    waited: list[str] = []
+
+    def call() -> None:
+        torch.ones(8).add(1)
+        waited.append("call")
+
+    found = count(call, lambda: waited.append("wait"))
+    assert waited == ["wait", "call", "wait"]
+    # A CPU launches no kernels; that the call was found is what this shows.
+    assert set(found.values()) == {0}
