@@ -24,6 +24,7 @@ from fixtures.scenarios import (
     scenarios,
 )
 from fixtures.settings import OPTIONS, Settings, SettingsError
+from fixtures.sharding import cost_s, shard
 from fixtures.stash import DEVICE, PLACE, RUN, SCENARIOS, SETTINGS, STORE, WORKERS
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import DEFAULT_WORKLOADS
@@ -119,7 +120,8 @@ def _measures(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    refreshing = config.stash[SETTINGS].update_baselines
+    settings = config.stash[SETTINGS]
+    refreshing = settings.update_baselines
     perf = [item for item in items if PERF_TESTS in item.path.parents]
     left_out = [
         item for item in perf if (getattr(item, "originalname", "") == REFRESH) != refreshing
@@ -131,7 +133,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         # Not reported as deselected: -k and -m did not choose them.
+    if settings.shard != (1, 1):
+        _keep_shard(config, items)
     items.sort(key=lambda item: LAST.index(item.path.name) + 1 if item.path.name in LAST else 0)
+
+
+def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what other shards run; tests of no scenario belong to the first one."""
+    settings, store = config.stash[SETTINGS], config.stash[STORE]
+    key = _checked_device(config).key
+
+    def cost(scenario: Scenario) -> float:
+        try:
+            return cost_s(store.entry(key, scenario.workload.name, scenario.technique.id))
+        except BaselineError:
+            return cost_s(None)  # The tests will say what is wrong with it.
+
+    mine = shard(_scenarios(settings), cost, *settings.shard)
+
+    def stays(item: pytest.Item) -> bool:
+        callspec = getattr(item, "callspec", None)
+        if callspec is None or "scenario" not in callspec.params:
+            return settings.shard[0] == 1
+        return callspec.params["scenario"].id in mine
+
+    kept = [item for item in items if stays(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
 
 
 @pytest.hookimpl(tryfirst=True)

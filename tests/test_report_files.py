@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,20 @@ def test_a_report_is_rebuilt_from_its_results_alone(
     assert str(again / "report.html") in capsys.readouterr().out
     for path in first:
         assert (again / path.name).read_bytes() == path.read_bytes()
+
+
+def test_shards_become_one_report(tmp_path: Path) -> None:
+    halves = []
+    for number, name in enumerate(("fp32", "fp16")):
+        run = replace(MIXED, scenarios={}, notes=["common"], recorded_at=f"2026-11-2{2 - number}")
+        record = ScenarioRecord(f"storybook-{name}", "storybook", name, "precision")
+        run.scenarios[record.id] = record
+        halves.append(str(write_report(tmp_path / name, run, strict=False)[0]))
+    assert main(["--merge", *halves, "--output", str(tmp_path / "whole")]) == 0
+    whole = from_json(json.loads((tmp_path / "whole" / "results.json").read_text()))
+    assert list(whole.scenarios) == ["storybook-fp32", "storybook-fp16"]
+    assert whole.notes == ["common"]
+    assert whole.recorded_at == "2026-11-21"
 
 
 @pytest.mark.parametrize(
