@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
 from fixtures.devices import Device, DeviceError, device_name, open_device
-from fixtures.machine import commit
+from fixtures.machine import VISIBLE, commit, cuda_devices
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.merging import Message, Workers
 from fixtures.report.record import RunRecord
@@ -35,6 +35,8 @@ PERF_TESTS = Path(__file__).parent / "perf_tests"
 REFRESH = "test_refresh"
 LAST = ("test_documented_claims.py", "test_baselines.py")
 """Files that speak about what the others measured."""
+VISIBLE_HERE = "perf_visible"
+"""Under which a worker of pytest-xdist is told which accelerator is its own."""
 OUTPUT = "perf"
 """Under which a worker of pytest-xdist tells what it found."""
 
@@ -59,6 +61,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if _is_worker(config) and VISIBLE_HERE in config.workerinput:  # type: ignore[attr-defined]
+        # Before anything asks the driver, which reads it once.
+        os.environ[VISIBLE] = config.workerinput[VISIBLE_HERE]  # type: ignore[attr-defined]
     try:
         settings = Settings.parse(config.getoption)
         for name in settings.workloads:
@@ -71,6 +76,13 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "-n is refused on the CPU: workers would share the cores they measure; leave -n out."
         )
+    if _shares_accelerators(config):
+        count = len(cuda_devices())
+        if (config.option.numprocesses or 0) > count:
+            raise pytest.UsageError(
+                f"-n {config.option.numprocesses} is refused: there are {count} accelerators, and "
+                "workers never share one; take -n auto."
+            )
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
     config.stash[RUN] = RunRecord(
@@ -220,6 +232,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         nodeid.rpartition("[")[2].removesuffix("]"), nodeid
     )
     return scheduler
+
+
+def _shares_accelerators(config: pytest.Config) -> bool:
+    """Whether this process hands timed tests to workers, each with an accelerator of its own."""
+    on_cuda = device_name(config.getoption("perf_device")) == "cuda"
+    return on_cuda and not _is_worker(config) and _parallel(config) and _measures(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker per accelerator; elsewhere xdist counts cores."""
+    on_cuda = device_name(config.getoption("perf_device")) == "cuda"
+    return max(1, len(cuda_devices())) if on_cuda and _measures(config) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give each worker its accelerator."""
+    if _shares_accelerators(node.config):
+        number = int(node.gateway.id.removeprefix("gw"))
+        node.workerinput[VISIBLE_HERE] = cuda_devices()[number]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,6 +6,8 @@ Every session installs what it needs into an environment of its own, with the ve
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2024.10.9"
@@ -35,10 +37,13 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff: rules and format."""
+    """Ruff: rules and format; workflows against their published schema; the Dockerfile."""
     session.install(*nox.project.dependency_groups(PROJECT, "lint"), "-c", "constraints.txt")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    workflows = sorted(str(path) for path in Path(".github/workflows").glob("*.yml"))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("hadolint", ".github/runner/Dockerfile")
 
 
 @nox.session

@@ -79,7 +79,8 @@ def test_published_figures(
         if figure.component not in observed.peak_bytes:
             continue
         ours_bytes = observed.peak_bytes[figure.component]
-        figures = {"simulated" if device.name == "simulated" else device.key: ours_bytes}
+        name = "simulated" if device.name == "simulated" else device.key
+        figures = {name: float(ours_bytes)}
         figures.update(_measured_elsewhere(figure, scenario, device, store))
         sentence = figure.compared(figures)
         run_record.note(sentence)

@@ -2,7 +2,8 @@
 
 Its device has every figure from the scenario's name. The environment spoils single scenarios:
 `FAKE_MORE` does more work than before, `FAKE_IDLE` is not in effect, and `FAKE_CRASH` ends the
-process.
+process. With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with
+its worker and its accelerator to the file `FAKE_LOG`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,19 @@ import os
 import sys
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fixtures import machine
+from fixtures.machine import VISIBLE
+
 KEY = "fake"
+if "FAKE_ACCELERATORS" in os.environ:
+    # At once: accelerators are counted before plugins are configured.
+    machine._cuda_devices = lambda: int(os.environ["FAKE_ACCELERATORS"])
+    machine.accelerator_kind = lambda: "cuda"  # type: ignore[assignment]
 
 
 class FakeDevice:
@@ -40,6 +49,10 @@ def _observe(asked: Any, device: FakeDevice) -> Any:
 
     from fixtures.measurement import Observation
 
+    if "FAKE_LOG" in os.environ:
+        with Path(os.environ["FAKE_LOG"]).open("a") as log:
+            worker, own = (os.environ.get(n) for n in ("PYTEST_XDIST_WORKER", VISIBLE))
+            log.write(f"{worker} {own} {asked.id}\n")
     if asked.id == os.environ.get("FAKE_CRASH"):
         os._exit(1)
     figure = 2**20 + zlib.crc32(asked.technique.id.encode()) % 2**20

@@ -153,3 +153,38 @@ def test_techniques_that_are_compared_are_one_group_and_the_reference_joins_none
     reference = found[0].reference.id
     assert [name for name, group in groups.items() if group == reference] == [reference]
     assert len(set(groups.values())) > 10
+
+
+# Accelerators
+
+
+def _on_accelerators(
+    folder: Path, count: int, *options: str, **environment: str
+) -> tuple[subprocess.CompletedProcess[str], set[tuple[str, str]]]:
+    """Run on so many fake accelerators; by observation the worker and its accelerator."""
+    log = folder / "log"
+    result = run_suite(
+        *("-p", "tests.fake_bench", "--perf-device", "cuda", "--perf-workload", "storybook"),
+        *("--perf-baselines", str(folder), "-k", "test_activation", *options),
+        **{"FAKE_ACCELERATORS": str(count), "FAKE_LOG": str(log), **environment},
+    )
+    lines = log.read_text().splitlines() if log.exists() else []
+    return result, {(line.split()[0], line.split()[1]) for line in lines}
+
+
+def test_every_worker_has_an_accelerator_of_its_own(tmp_path: Path) -> None:
+    result, pairs = _on_accelerators(tmp_path, 2, "-n", "auto")
+    assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr
+    assert pairs == {("gw0", "0"), ("gw1", "1")}
+
+
+def test_accelerators_that_were_chosen_before_stay_chosen(tmp_path: Path) -> None:
+    _, pairs = _on_accelerators(tmp_path, 2, "-n", "auto", CUDA_VISIBLE_DEVICES="GPU-a, 5")
+    assert pairs == {("gw0", "GPU-a"), ("gw1", "5")}
+
+
+def test_more_workers_than_accelerators_are_refused(tmp_path: Path) -> None:
+    result, pairs = _on_accelerators(tmp_path, 2, "-n", "3")
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "-n 3 is refused: there are 2 accelerators" in result.stderr
+    assert not pairs
