@@ -242,6 +242,13 @@ def test_a_rate_claims_no_more_than_its_processes_can_show() -> None:
     assert red.high == pytest.approx(1 - 0.05 ** (1 / 20))
 
 
+def test_samples_that_run_out_leave_it_undecided() -> None:
+    before = [sample(ratio) for ratio in (0.97, 1.03) * (LOOKS // 2)]
+    new = [sample(ratio) for ratio in (1.05, 0.97)]
+    decision = RULES["this suite"].decide(before, iter(new))
+    assert (decision.undecided, decision.looks) == (True, 2)
+
+
 def test_a_process_is_never_compared_with_itself() -> None:
     few = [sample(1.0) for _ in range(LOOKS)]
     with pytest.raises(ValueError, match="too few for a baseline"):
