@@ -18,5 +18,8 @@ def test_activation(scenario: Scenario, bench: Bench, judge: Judge) -> None:
     elif observation.left_behind:
         sentence = f"{scenario.id}: leaving it did not restore {'; '.join(observation.left_behind)}"
         judge(Verdict(scenario.id, "activation", Outcome.BROKEN, sentence))
+    elif observation.leak:
+        sentence = f"{scenario.id}: {observation.leak}"
+        judge(Verdict(scenario.id, "activation", Outcome.BROKEN, sentence))
     else:
         judge(Verdict(scenario.id, "activation", Outcome.PASS, f"{scenario.id}: in effect"))

@@ -1,8 +1,8 @@
 """A bench that measures nothing, for runs of the suite that cost nothing: `-p tests.fake_bench`.
 
 Its device has every figure from the scenario's name. The environment spoils single scenarios:
-`FAKE_MORE` does more work than before, `FAKE_IDLE` is not in effect, and `FAKE_CRASH` ends the
-process. With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with
+`FAKE_MORE` does more work than before, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory
+allocated, and `FAKE_CRASH` ends the process. With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with
 its worker and its accelerator to the file `FAKE_LOG`.
 """
 
@@ -67,6 +67,7 @@ def _observe(asked: Any, device: FakeDevice) -> Any:
         pictures=np.random.default_rng(0).random((1, 16, 16, 3)),
         inactive="it does nothing" if asked.id == os.environ.get("FAKE_IDLE") else None,
         left_behind=(),
+        leak="a call left 2.00 MiB allocated" if asked.id == os.environ.get("FAKE_LEAK") else None,
     )
 
 

@@ -154,6 +154,11 @@ def test_a_technique_that_is_not_in_effect_is_refused(when: str) -> None:
     assert refused.outcome is Outcome.NOT_ACTIVE
 
 
+def test_a_call_that_leaks_is_refused() -> None:
+    refused = refusal(observation(leak="a call left 2.00 MiB allocated; still alive: 1 x float32"))
+    assert "still alive: 1 x float32; nothing is recorded" in str(refused)
+
+
 def test_a_switch_that_is_left_behind_is_refused() -> None:
     refused = refusal(observation(left_behind=("gradients: True -> False",)))
     assert refused.outcome is Outcome.BROKEN
