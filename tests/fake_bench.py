@@ -2,8 +2,8 @@
 
 Its device has every figure from the scenario's name. The environment spoils single scenarios:
 `FAKE_MORE` does more work than before, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory
-allocated, and `FAKE_CRASH` ends the process. With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with
-its worker and its accelerator to the file `FAKE_LOG`.
+allocated, and `FAKE_CRASH` ends the process. With `FAKE_ACCELERATORS` there are so many of them,
+and each observation adds a line with its worker and its accelerator to the file `FAKE_LOG`.
 """
 
 from __future__ import annotations
