@@ -137,7 +137,9 @@ def test_a_failure_is_kept_said_and_tried_again(tmp_path: Path) -> None:
     assert made.done["storybook-bf16"].failure == "storybook-bf16: ran out of memory"
     files = made.write(FOUND)
     run = from_json(json.loads(files[0].read_text()))
-    assert "storybook-bf16: ran out of memory" in run.notes
+    broken = run.scenarios["storybook-bf16"]
+    assert broken.status == "broken"
+    assert broken.verdicts[0].sentence == "storybook-bf16: ran out of memory"
     again = Bench()
     assert not survey(again, tmp_path).done["storybook-bf16"].failure
 
