@@ -1,17 +1,25 @@
-"""Hooks only: options, the matrix of scenarios, workers, the refresh, and the end of the run."""
+"""Hooks only: options, the matrix of scenarios, the refresh, and the end of the run."""
 
 from __future__ import annotations
 
 import os
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
 from fixtures.devices import Device, DeviceError, device_name, open_device
-from fixtures.machine import VISIBLE, commit, cuda_devices
+from fixtures.machine import commit
+from fixtures.parallel import (
+    OUTPUT,
+    PERF_TESTS,
+    check_workers,
+    is_parallel,
+    is_worker,
+    measures,
+    selected_scenarios,
+    take_accelerator,
+)
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.merging import Message, Workers
 from fixtures.report.record import RunRecord
@@ -20,25 +28,17 @@ from fixtures.scenarios import (
     Scenario,
     UnknownWorkloadError,
     find_workload,
-    groups_of,
-    scenarios,
 )
 from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.sharding import cost_s, shard
 from fixtures.stash import DEVICE, PLACE, RUN, SCENARIOS, SETTINGS, STORE, WORKERS
 from fixtures.techniques import CATALOGUE
-from fixtures.workloads import DEFAULT_WORKLOADS
 
-pytest_plugins = ("fixtures.plugin",)
+pytest_plugins = ("fixtures.plugin", "fixtures.parallel")
 
-PERF_TESTS = Path(__file__).parent / "perf_tests"
 REFRESH = "test_refresh"
 LAST = ("test_documented_claims.py", "test_baselines.py")
 """Files that speak about what the others measured."""
-VISIBLE_HERE = "perf_visible"
-"""Under which a worker of pytest-xdist is told which accelerator is its own."""
-OUTPUT = "perf"
-"""Under which a worker of pytest-xdist tells what it found."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,23 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(option.name, dest=option.destination, help=option.help, **option.parameters)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Let `-n` keep together what is judged together, unless another --dist was given."""
-    option = config.option
-    undecided = getattr(option, "dist", "") == "no" and not option.distload
-    if undecided and option.numprocesses and _measures(config):
-        option.dist = "loadgroup"
-        if option.maxworkerrestart is None:
-            # What a crashed worker found is lost, so the run is red and need not go on; and after
-            # a replacement xdist 3.8 may wait for ever (pytest-dev/pytest-xdist#1323).
-            option.maxworkerrestart = "0"
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    if _is_worker(config) and VISIBLE_HERE in config.workerinput:  # type: ignore[attr-defined]
-        # Before anything asks the driver, which reads it once.
-        os.environ[VISIBLE] = config.workerinput[VISIBLE_HERE]  # type: ignore[attr-defined]
+    take_accelerator(config)
     try:
         settings = Settings.parse(config.getoption)
         for name in settings.workloads:
@@ -72,17 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     except UnknownWorkloadError as error:
         raise pytest.UsageError(f"--perf-workload: {error.args[0]}") from None
-    if _parallel(config) and _measures(config) and device_name(settings.device) == "cpu":
-        raise pytest.UsageError(
-            "-n is refused on the CPU: workers would share the cores they measure; leave -n out."
-        )
-    if _shares_accelerators(config):
-        count = len(cuda_devices())
-        if (config.option.numprocesses or 0) > count:
-            raise pytest.UsageError(
-                f"-n {config.option.numprocesses} is refused: there are {count} accelerators, and "
-                "workers never share one; take -n auto."
-            )
+    check_workers(config, device_name(settings.device))
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
     config.stash[RUN] = RunRecord(
@@ -98,7 +73,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     found = metafunc.config.stash.get(SCENARIOS, None)
     if found is None:
-        found = metafunc.config.stash[SCENARIOS] = _scenarios(metafunc.config.stash[SETTINGS])
+        found = metafunc.config.stash[SCENARIOS] = selected_scenarios(
+            metafunc.config.stash[SETTINGS]
+        )
     metafunc.parametrize(
         "scenario",
         [
@@ -108,26 +85,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for scenario in found
         ],
     )
-
-
-def _scenarios(settings: Settings) -> list[Scenario]:
-    names = settings.workloads or DEFAULT_WORKLOADS[device_name(settings.device)]
-    return scenarios(names, settings.weights)
-
-
-def _parallel(config: pytest.Config) -> bool:
-    """Whether this process hands its tests to workers."""
-    return getattr(config.option, "dist", "no") != "no"
-
-
-def _is_worker(config: pytest.Config) -> bool:
-    return hasattr(config, "workerinput")
-
-
-def _measures(config: pytest.Config) -> bool:
-    """Whether `perf_tests` is among what pytest was asked to run."""
-    asked = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
-    return any(PERF_TESTS in (path, *path.parents) or path in PERF_TESTS.parents for path in asked)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -161,7 +118,7 @@ def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
         except BaselineError:
             return cost_s(None)  # The tests will say what is wrong with it.
 
-    mine = shard(_scenarios(settings), cost, *settings.shard)
+    mine = shard(selected_scenarios(settings), cost, *settings.shard)
 
     def stays(item: pytest.Item) -> bool:
         callspec = getattr(item, "callspec", None)
@@ -178,7 +135,7 @@ def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse a wrong device before workers start; a refusal in a worker would be a crash."""
     config = session.config
-    if _parallel(config) and not config.option.collectonly and _measures(config):
+    if is_parallel(config) and not config.option.collectonly and measures(config):
         _checked_device(config)
 
 
@@ -203,7 +160,7 @@ def _checked_device(config: pytest.Config) -> Device:
             f"--perf-expect-device {settings.expect_device}: the device found is {device.key!r}; "
             "mend the runner, or expect the other key."
         )
-    if not _is_worker(config):
+    if not is_worker(config):
         try:
             if settings.update_baselines:
                 config.stash[STORE].check_writable(device.key)
@@ -217,54 +174,6 @@ def _checked_device(config: pytest.Config) -> Device:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[RUN].place = item.stash.get(PLACE, 0)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Group by scenario; xdist 3.8 loses its own groups, parts of node ids, under pytest 9."""
-    if config.option.dist != "loadgroup" or not _measures(config):
-        return None
-    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
-
-    groups = groups_of(_scenarios(config.stash[SETTINGS]))
-    scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = lambda nodeid: groups.get(
-        nodeid.rpartition("[")[2].removesuffix("]"), nodeid
-    )
-    return scheduler
-
-
-def _shares_accelerators(config: pytest.Config) -> bool:
-    """Whether this process hands timed tests to workers, each with an accelerator of its own."""
-    on_cuda = device_name(config.getoption("perf_device")) == "cuda"
-    return on_cuda and not _is_worker(config) and _parallel(config) and _measures(config)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One worker per accelerator; elsewhere xdist counts cores."""
-    on_cuda = device_name(config.getoption("perf_device")) == "cuda"
-    return max(1, len(cuda_devices())) if on_cuda and _measures(config) else None
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """Give each worker its accelerator."""
-    if _shares_accelerators(node.config):
-        number = int(node.gateway.id.removeprefix("gw"))
-        node.workerinput[VISIBLE_HERE] = cuda_devices()[number]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodeready(node: Any) -> None:
-    node.config.stash[WORKERS].started.add(node.gateway.id)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Keep what a worker found; one that crashed has no output."""
-    output = getattr(node, "workeroutput", {})
-    node.config.stash[WORKERS].ended(node.gateway.id, output.get(OUTPUT))
 
 
 def _tell(session: pytest.Session) -> str:
@@ -281,9 +190,9 @@ def _tell(session: pytest.Session) -> str:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Put together what workers found; then write new baselines, and the report."""
     config = session.config
-    if config.option.collectonly or not _measures(config):
+    if config.option.collectonly or not measures(config):
         return
-    if _is_worker(config):
+    if is_worker(config):
         config.workeroutput[OUTPUT] = _tell(session)  # type: ignore[attr-defined]
         return
     _finish(session, exitstatus)

@@ -19,7 +19,7 @@ import fixtures
 REPOSITORY = Path(__file__).parent.parent
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
 PYTEST_FLOOR = 3
-ROOTS = ("conftest", "fixtures.plugin", "perf_tests.")
+ROOTS = ("conftest", "fixtures.plugin", "fixtures.parallel", "perf_tests.")
 """What collection imports by itself; a name that ends with a dot stands for all below it."""
 
 
