@@ -114,7 +114,9 @@ def test_the_theme_turns_and_turns_back(opened: Any) -> None:
 
 def test_a_narrow_screen_scrolls_the_table_and_not_the_page(opened: Any) -> None:
     opened.set_viewport_size({"width": 360, "height": 700})
+    opened.get_by_role("button", name="fp16").click()
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    assert opened.locator(".inside:visible").bounding_box()["width"] <= 360
 
 
 def test_a_thousand_scenarios_open_filter_and_scroll(browser: Any, tmp_path: Path) -> None:
