@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.devices import Undisturbed
 from fixtures.measurement import ScenarioError
-from fixtures.rounds import ROUNDS_S, PairedRounds, Plan
+from fixtures.rounds import MOST_SETTLING, ROUNDS_S, PairedRounds, Plan
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE, Technique
 from fixtures.verdicts import Outcome
@@ -23,6 +23,7 @@ class FakeDevice:
     """A device whose clock moves only when work is done on it."""
 
     name = key = "fake"
+    warms_up = False
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -150,6 +151,30 @@ def test_drift_of_the_machine_cancels(workload: FakeWorkload) -> None:
 def test_both_ends_of_a_round_are_synchronised(workload: FakeWorkload, device: FakeDevice) -> None:
     _rounds(workload, Plan(groups=1, pairs=2)).run()
     assert device.synchronised == 2 * len([name for name in workload.log if name in ("R", "C")])
+
+
+@pytest.mark.parametrize(
+    ("gains", "calls"),
+    [((1.0,), 2), ((1.5, 1.2, 1.0), 4), ((0.5,) * 99, 1 + MOST_SETTLING)],
+    ids=["at once", "in the end", "never"],
+)
+def test_a_device_that_warms_up_is_called_until_it_is_stable(
+    gains: tuple[float, ...], calls: int, device: FakeDevice
+) -> None:
+    class Warming(FakeWorkload):
+        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
+            place = self.log.count(pipeline[0])
+            self.drift = gains[place] if place < len(gains) and len(gains) < 99 else 1.0
+            if len(gains) == 99:
+                self.drift = 0.5**place
+            super().draw(pipeline, steps)
+
+    device.warms_up = True
+    workload = Warming(device)
+    rounds = _rounds(workload, Plan(groups=1, pairs=1))
+    rounds.before_round()
+    drawn = [name for name in workload.log if name in ("R", "C")]
+    assert drawn == ["R"] * calls + ["C"] * calls + ["R"]
 
 
 class Disturbed:
