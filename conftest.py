@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +45,16 @@ LAST = ("test_documented_claims.py", "test_baselines.py")
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("perf", "performance regression of diffusers")
     for option in OPTIONS:
-        group.addoption(option.name, dest=option.destination, help=option.help, **option.parameters)
+        try:
+            group.addoption(
+                option.name, dest=option.destination, help=option.help, **option.parameters
+            )
+        except ValueError:
+            # pytest loads the conftest.py above every word that is a path, options' values too.
+            raise pytest.UsageError(
+                "a path on the command line lies in another copy of this suite; give it with an "
+                f"equals sign, such as --perf-baselines=DIR ({Path(__file__).parent})."
+            ) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:

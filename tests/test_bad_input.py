@@ -120,6 +120,17 @@ def test_a_pipeline_folder_of_one_s_own_is_measured(tmp_path: Path) -> None:
     assert result.returncode == pytest.ExitCode.OK, result.stdout
 
 
+def test_a_path_in_another_copy_of_the_suite_is_a_sentence(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "conftest.py", tmp_path)
+    other = tmp_path / "baselines"
+    other.mkdir()
+    result = run_suite("--collect-only", "-q", "--perf-baselines", str(other))
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "lies in another copy of this suite" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert run_suite("--collect-only", "-q", f"--perf-baselines={other}").returncode == 0
+
+
 def test_a_refresh_that_is_interrupted_leaves_the_file_unchanged(baselines: Path) -> None:
     path = baselines / "cpu" / "storybook.json"
     before = path.read_bytes()
