@@ -19,12 +19,12 @@ def run_suite(*arguments: str, **environment: str) -> subprocess.CompletedProces
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
-        env={**_environment(), **environment},
+        env={**own_environment(), **environment},
         check=False,
     )
 
 
-def _environment() -> dict[str, str]:
+def own_environment() -> dict[str, str]:
     """This process' environment, without what pytest-xdist says to its own workers.
 
     pytest-benchmark would take the suite for such a worker, and disable itself.
