@@ -54,7 +54,7 @@ def test_a_terminal_shows_the_round_and_the_interval_so_far() -> None:
 
 def test_a_quiet_run_on_a_terminal_shows_neither_round_nor_table() -> None:
     seen = on_a_terminal((*ONE, "-q"))
-    assert "round" not in seen
+    assert "latency, round" not in seen
     assert "speed-up" not in seen
     assert "scenarios: 1 judged" in seen
 
@@ -62,6 +62,6 @@ def test_a_quiet_run_on_a_terminal_shows_neither_round_nor_table() -> None:
 def test_a_log_file_gets_no_live_line() -> None:
     result = run_suite(*ONE)
     assert result.returncode == 0, result.stdout
-    assert "round" not in result.stdout
+    assert "latency, round" not in result.stdout
     assert "speed-up [95 %]" in result.stdout
     assert "\x1b[" not in result.stdout
