@@ -78,6 +78,8 @@ def one_thread() -> None:
             ("sd3 vae", lambda: AutoencoderKL(**sd3.VAE), 83_819_683),
             ("flux", lambda: FluxTransformer2DModel(**flux.TRANSFORMER), 11_901_408_320),
             ("flux vae", lambda: AutoencoderKL(**flux.VAE), 83_819_683),
+            ("sd15 unet", lambda: UNet2DConditionModel(**sd15.UNET), 859_520_964),
+            ("sd15 vae", lambda: AutoencoderKL(**sd15.VAE), 83_653_863),
             (
                 "cogvideox-5b",
                 lambda: CogVideoXTransformer3DModel(**cogvideox.TRANSFORMER),
