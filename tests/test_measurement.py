@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fixtures.devices import WHOLE, Trace
 from fixtures.measurement import (
@@ -35,6 +36,8 @@ class FakeDevice:
 
     name = key = "fake"
     hardware: Mapping[str, Any] = {}
+
+    torch_device = torch.device("cpu")
 
     def __init__(self) -> None:
         self.now_s = 0.0
