@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.metrics import PEAK_MEMORY, SSIM
-from fixtures.report.charts import choosing, course, pareto, time_ms
+from fixtures.report.charts import MOST_NAMED, choosing, course, pareto, time_ms
 from fixtures.report.record import ScenarioRecord
 from fixtures.report.svg import LIMIT
 
@@ -73,6 +73,16 @@ def test_words_from_outside_are_no_markup_and_no_formula() -> None:
     svg = drawn(record("<script>$x$</script>", 1.0, MIB))
     assert "<script" not in svg
     assert ElementTree.fromstring(svg).tag.endswith("svg")
+
+
+def test_of_many_techniques_only_the_best_are_named() -> None:
+    # The first is the fastest and the smallest.
+    crowd = [record(f"t{n}", 1.0 + n, (1 + n) * MIB) for n in range(MOST_NAMED + 1)]
+    svg = drawn(*crowd)
+    assert "1  t0" in svg
+    assert "t7" not in svg
+    assert "not on the line" in svg
+    assert "t7" in drawn(*crowd[:-1])
 
 
 def test_a_course_draws_every_figure_and_marks_where_the_software_changed() -> None:
