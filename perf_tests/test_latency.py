@@ -1,6 +1,5 @@
 """No slower than its baseline allows, measured in pairs with the fp32 reference."""
 
-import math
 from functools import partial
 
 import pytest
@@ -12,9 +11,8 @@ from fixtures.measurement import ScenarioError
 from fixtures.metrics import LATENCY
 from fixtures.plugin import FurtherLook, Judge
 from fixtures.report.record import RunRecord, ScenarioRecord
-from fixtures.rounds import PairedRounds, Timing
+from fixtures.rounds import PairedRounds, Timing, put_timings
 from fixtures.scenarios import Scenario
-from fixtures.statistics import ratio_interval
 from fixtures.verdicts import (
     RATIO_TOLERANCE,
     YARDSTICK_TOLERANCE,
@@ -65,13 +63,8 @@ def test_latency(
             look_budget,
         )
         verdicts = [ratio_verdict, judge_absolute_latency(case, timings[0].busy_ms)]
-        ratio = ratio_interval([timing.look for timing in timings])
-        record.latency_ms = timings[0].wall_ms
-        record.ratios = [math.exp(timing.look.log_ratio) for timing in timings]
+        ratio = put_timings(record, scenario, timings)
         record.baseline_ratios = list(case.entry.ratios) if case.entry else []
-        record.rounds_ms = [timing.rounds_ms() for timing in timings]
-        record.evidence = [timing.evidence.sentence() for timing in timings]
-        record.speedup = None if scenario.is_reference else ratio.inverse()
         benchmark.extra_info.update(
             scenario=scenario.id,
             ratio=ratio.estimate,

@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_the_old_report_and_says_so(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "check_writable", lambda folder: None)
-    monkeypatch.setattr(files, "_write", full)
+    monkeypatch.setattr(files, "write_whole", full)
     with pytest.raises(ReportError, match=r"not whole.*No space left"):
         write_report(tmp_path, run_of(), strict=False)
     assert (tmp_path / "results.json").read_text() == before
