@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from fixtures.baselines import BaselineError, BaselineStore
 from fixtures.devices import Device, DeviceError, device_name, open_device
-from fixtures.machine import commit
 from fixtures.parallel import (
     OUTPUT,
     PERF_TESTS,
@@ -21,9 +19,9 @@ from fixtures.parallel import (
     selected_scenarios,
     take_accelerator,
 )
+from fixtures.recording import new_run
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.merging import Message, Workers
-from fixtures.report.record import RunRecord
 from fixtures.report.terminal import closing_line, render
 from fixtures.scenarios import (
     Scenario,
@@ -70,9 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     check_workers(config, device_name(settings.device))
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
-    config.stash[RUN] = RunRecord(
-        recorded_at=datetime.now(timezone.utc).isoformat(timespec="seconds"), commit=commit()
-    )
+    config.stash[RUN] = new_run()
     config.stash[WORKERS] = Workers()
     for family in sorted({technique.family for technique in CATALOGUE}):
         config.addinivalue_line("markers", f"{family}: techniques of the family '{family}'")

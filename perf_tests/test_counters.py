@@ -3,8 +3,8 @@
 import pytest
 
 from fixtures.measurement import Observation
-from fixtures.metrics import WORK
 from fixtures.plugin import Judge
+from fixtures.recording import put_work
 from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.verdicts import Case, judge_counters
 
@@ -21,7 +21,5 @@ def test_counters(
         reason = "unjudged: this device, or compiled code on it, has no census of operations"
         run_record.note(f"{observed.scenario}: counters {reason}")
         pytest.skip(reason)
-    if observed.floor_s is not None:
-        record.floor_ms = observed.floor_s * 1e3
-        record.work = {name: observed.counters[name] for name in WORK}
+    put_work(record, observed)
     judge(judge_counters(case, observed.counters, observed.origins))

@@ -2,9 +2,10 @@
 
 import pytest
 
-from fixtures.devices import WHOLE, Device
+from fixtures.devices import Device
 from fixtures.measurement import Bench, Observation
 from fixtures.plugin import Judge
+from fixtures.recording import put_peaks
 from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.verdicts import Case, judge_peak_memory
@@ -25,7 +26,5 @@ def test_peak_memory(
         reason = "unjudged: compiled code allocates past the ledger of tensor storages"
         run_record.note(f"{scenario.id}: peak memory {reason}")
         pytest.skip(reason)
-    record.peak_bytes = observed.peak_bytes[WHOLE]
-    record.timeline = observed.timeline
-    record.reference_peak_bytes = bench.active(scenario.reference).peak_bytes[WHOLE]
+    put_peaks(record, observed, bench.active(scenario.reference))
     judge(judge_peak_memory(case, observed.peak_bytes, device.memory_source))

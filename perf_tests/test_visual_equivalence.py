@@ -7,7 +7,7 @@ from fixtures.devices import Device
 from fixtures.measurement import Bench, Observation, ScenarioError
 from fixtures.metrics import SSIM
 from fixtures.plugin import Judge
-from fixtures.report.pictures import differences, encoded
+from fixtures.recording import put_pictures
 from fixtures.report.record import RunRecord, ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
@@ -39,12 +39,10 @@ def test_visual_equivalence(
     try:
         record.ssim = bench.ssim(scenario)
         if settings.report is not None:
-            reference = bench.active(scenario.reference).pictures
-            record.pictures = encoded(observed.pictures)
-            if not scenario.is_reference:
-                record.differences = differences(observed.pictures, reference)
-            elif observed.call_s < CONTROLS_UP_TO_S:
-                run_record.controls[scenario.workload.name] = controls(scenario, device, reference)
+            put_pictures(record, observed, bench.active(scenario.reference))
+            if scenario.is_reference and observed.call_s < CONTROLS_UP_TO_S:
+                wrong = controls(scenario, device, observed.pictures)
+                run_record.controls[scenario.workload.name] = wrong
         verdicts = [judge_pictures(case, record.ssim, min_ssim)]
         if observed.borders_px:
             untiled = bench.active(scenario.reference).pictures
