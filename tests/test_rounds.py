@@ -9,7 +9,8 @@ import pytest
 
 from fixtures.devices import Undisturbed
 from fixtures.measurement import ScenarioError
-from fixtures.rounds import MOST_SETTLING, ROUNDS_S, PairedRounds, Plan
+from fixtures.placing import MOST_SETTLING
+from fixtures.rounds import ROUNDS_S, PairedRounds, Plan
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE, Technique
 from fixtures.verdicts import Outcome
