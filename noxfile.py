@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); perf, refresh, report, power (named).
+"""Sessions: tests, lint, typing (default); perf, refresh, report, compare, bisect, power (named).
 
 Every session installs what it needs into an environment of its own, with the versions of
 `constraints.txt`. What stands behind `--` goes to the tool the session runs.
@@ -72,6 +72,20 @@ def report(session: nox.Session) -> None:
     """Rebuild a report without measuring again: nox -s report -- results.json --output DIR."""
     install(session)
     session.run("python", "-m", "fixtures.report", *session.posargs)
+
+
+@nox.session(default=False)
+def compare(session: nox.Session) -> None:
+    """Two sets of packages: nox -s compare -- --base diffusers==0.36.0 --head diffusers==0.42.1."""
+    install(session, "compare")
+    session.run("python", "-m", "fixtures.compare", *(session.posargs or ["--help"]))
+
+
+@nox.session(default=False)
+def bisect(session: nox.Session) -> None:
+    """The release or commit that did it: nox -s bisect -- --package diffusers --good ... -k ..."""
+    install(session, "compare")
+    session.run("python", "-m", "fixtures.bisect", *(session.posargs or ["--help"]))
 
 
 @nox.session(default=False)

@@ -65,7 +65,7 @@ def test_a_look_brings_the_rounds_of_another_process(
         monkeypatch.setattr(worker.sys, "platform", "darwin")
     elif worker.sys.platform != "linux":
         pytest.skip("looks are forked on Linux only")
-    assert worker._context("cpu").get_start_method() == method
+    assert worker.process_context("cpu").get_start_method() == method
     timing = look_in_fresh_process(SCENARIO, "cpu", PLAN)
     assert len(timing.groups) == PLAN.groups
     assert len(timing.wall_s) == PLAN.rounds
@@ -74,7 +74,7 @@ def test_a_look_brings_the_rounds_of_another_process(
 
 
 def test_no_process_is_forked_where_cuda_may_be_initialised() -> None:
-    assert worker._context("cuda").get_start_method() == "spawn"
+    assert worker.process_context("cuda").get_start_method() == "spawn"
 
 
 def test_a_crash_is_a_sentence_that_names_the_signal() -> None:

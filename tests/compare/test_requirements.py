@@ -1,0 +1,131 @@
+"""What a side installs: every kind of word, and the transformers that goes with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.compare.requirements import (
+    KNOWN_GOOD,
+    Requirements,
+    RequirementsError,
+    completed,
+    constraints,
+)
+
+LINES = [
+    "# comment",
+    "torch==2.13.0",
+    'transformers==5.23.0; python_version >= "3.11"',
+    "tokenizers==0.23.3",
+    "huggingface_hub==2.4.0",
+    "diffusers==0.42.1  # the newest",
+    "xformers==0.0.35",
+    "numpy==2.4.6",
+    "",
+]
+
+
+def checkout(folder: Path, version: str = "0.38.0.dev0") -> Path:
+    package = folder / "src" / "diffusers"
+    package.mkdir(parents=True)
+    (folder / "setup.py").write_text("")
+    (package / "__init__.py").write_text(f'__version__ = "{version}"\n')
+    return folder
+
+
+def test_several_packages_in_one_word_or_in_many() -> None:
+    one = Requirements.parse(["diffusers==0.36.0 torch==2.12.0"])
+    assert one == Requirements.parse(["diffusers==0.36.0", "torch==2.12.0"])
+    assert one.names == {"diffusers", "torch"}
+
+
+def test_a_checkout_has_its_own_version(tmp_path: Path) -> None:
+    found = Requirements.parse([str(checkout(tmp_path / "my checkout"))])
+    assert found.names == {"diffusers"}
+    assert found.is_local
+    assert found.texts[0].startswith("diffusers @ file://")
+    assert found.transformers() == ["5.23.0", "4.57.6"]
+
+
+def test_a_wheel_has_the_version_of_its_name(tmp_path: Path) -> None:
+    wheel = tmp_path / "diffusers-0.31.0-py3-none-any.whl"
+    wheel.write_bytes(b"")
+    found = Requirements.parse([str(wheel)])
+    assert found.is_local
+    assert found.transformers() == ["4.57.6"]
+
+
+def test_a_place_on_the_net_is_one_word() -> None:
+    word = "diffusers @ git+https://github.com/huggingface/diffusers@main"
+    found = Requirements.parse([word])
+    assert found.texts == [word]
+    assert found.transformers() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to install is named"),
+        ([""], "nothing to install is named"),
+        (["diffusers=0.36"], "'diffusers=0.36' is no requirement, wheel or folder"),
+        (["diffusers==0.36.0", "Diffusers==0.37.0"], "diffusers is named twice"),
+        (["gone-1.0-py3-none-any.whl"], "is not there"),
+    ],
+)
+def test_what_cannot_be_installed_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(RequirementsError, match=said):
+        Requirements.parse(words)
+
+
+def test_a_wheel_needs_a_wheels_name(tmp_path: Path) -> None:
+    wheel = tmp_path / "mine.whl"
+    wheel.write_bytes(b"")
+    with pytest.raises(RequirementsError, match="no name of a wheel"):
+        Requirements.parse([str(wheel)])
+
+
+def test_a_folder_needs_a_project_and_a_version(tmp_path: Path) -> None:
+    with pytest.raises(RequirementsError, match="no checkout of a package"):
+        Requirements.parse([str(tmp_path)])
+    (tmp_path / "pyproject.toml").write_text("")
+    with pytest.raises(RequirementsError, match="does not say its version"):
+        Requirements.parse([str(tmp_path)])
+
+
+def added(*sides: str) -> list[tuple[str, ...]]:
+    return [one.added for one in completed([Requirements.parse([side]) for side in sides])]
+
+
+def test_both_sides_share_their_company_where_they_can() -> None:
+    assert added("diffusers==0.36.0", "diffusers==0.42.1") == [("transformers==5.23.0",)] * 2
+    assert added("diffusers==0.30.0", "diffusers==0.38.0") == [("transformers==4.57.6",)] * 2
+
+
+def test_where_they_cannot_each_has_its_own() -> None:
+    assert added("diffusers==0.30.0", "diffusers==0.42.1") == [
+        ("transformers==4.57.6",),
+        ("transformers==5.23.0",),
+    ]
+
+
+def test_what_the_user_names_is_left_alone() -> None:
+    assert added("diffusers==0.36.0 transformers==4.57.3", "torch==2.12.0") == [(), ()]
+
+
+def test_every_release_from_0_30_on_has_known_company() -> None:
+    for version in ("0.30.0", "0.33.1", "0.34.0", "0.35.2", "0.39.0", "0.40.0", "0.42.1", "1.0.0"):
+        assert Requirements.parse([f"diffusers=={version}"]).transformers()
+    assert not Requirements.parse(["diffusers==0.29.0"]).transformers()
+    assert KNOWN_GOOD[0][0] in " ".join(LINES)  # the newest is the suite's own
+
+
+def test_constraints_let_go_of_what_is_chosen_and_of_what_follows_it() -> None:
+    assert constraints(LINES, {"diffusers", "transformers"}) == [
+        "torch==2.13.0",
+        "xformers==0.0.35",
+        "numpy==2.4.6",
+    ]
+    assert "xformers==0.0.35" not in constraints(LINES, {"torch"})
+    assert len(constraints(LINES, set())) == 7
