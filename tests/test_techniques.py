@@ -14,7 +14,7 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measurement import observe
 from fixtures.scenarios import Scenario, scenarios
-from fixtures.techniques import CATALOGUE, FAMILIES
+from fixtures.techniques import CATALOGUE, FAMILIES, registry
 from fixtures.techniques.offloading import group_hooks, models
 from fixtures.techniques.registry import CalledWithin, Scene, Technique, switched
 from fixtures.techniques.vae import expected_tiles
@@ -208,3 +208,26 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("installed", "reason"),
+    [
+        ("0.32.2", "needs diffusers 0.33 or later, this is 0.32.2"),
+        ("0.33.0.dev0", None),
+        ("0.33.1", None),
+        ("1.0.0", None),
+    ],
+)
+def test_an_older_diffusers_lacks_what_came_later(
+    monkeypatch: pytest.MonkeyPatch, installed: str, reason: str | None
+) -> None:
+    monkeypatch.setattr(registry, "software_versions", lambda: {"diffusers": installed})
+    assert CATALOGUE["layerwise_casting"].unsupported(CpuDevice()) == reason
+    assert CATALOGUE["bf16"].unsupported(CpuDevice()) is None
+
+
+def test_every_group_offloading_came_with_0_33() -> None:
+    late = {technique.id for technique in CATALOGUE if technique.since == "0.33"}
+    grouped = {technique.id for technique in CATALOGUE if "group_offload" in technique.id}
+    assert late == grouped | {"layerwise_casting"}

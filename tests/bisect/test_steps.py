@@ -9,7 +9,8 @@ import pytest
 from fixtures.bisect.halving import Answer, first_bad
 from fixtures.bisect.steps import KeptSteps, Question, Step, StepsError, answering
 from fixtures.compare.judging import metric_of
-from fixtures.compare.run import Compared, Row
+from fixtures.compare.rows import Row
+from fixtures.compare.run import Compared
 from fixtures.report.record import RunRecord
 from fixtures.verdicts import Outcome, Verdict
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,21 +24,24 @@ BF16 = "storybook-bf16"
 Compare = Callable[..., Compared]
 
 
-@pytest.fixture
-def compare(tmp_path: Path) -> Iterator[Compare]:
-    """Compares two fake sides by their kinds."""
-    made: list[Side] = []
+@pytest.fixture(scope="module")
+def compare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compare]:
+    """Compares two fake sides by their kinds; each is started once."""
+    folder = tmp_path_factory.mktemp("sides")
+    made: dict[tuple[str, str], Side] = {}
+
+    def side(name: str, kind: str) -> Side:
+        if (name, kind) not in made:
+            command = [sys.executable, str(FAKE), kind]
+            made[name, kind] = Side(name, command, Settings(), folder / kind, 60.0)
+        return made[name, kind]
 
     def run(base: str, head: str, metrics: Sequence[str] = METRICS, **options: float) -> Compared:
-        sides = [
-            Side(name, [sys.executable, str(FAKE), kind], Settings(), tmp_path, 60.0)
-            for name, kind in (("base", base), ("head", head))
-        ]
-        made.extend(sides)
+        sides = (side("base", base), side("head", head))
         return Comparing(*sides, metrics=metrics, show=lambda text: None, **options).run(FOUND)
 
     yield run
-    for one in made:
+    for one in made.values():
         one.close()
 
 
@@ -162,8 +166,6 @@ def test_the_table_names_changed_packages_and_hides_what_is_equal(compare: Compa
 
 
 def test_both_sides_are_written(compare: Compare, tmp_path: Path) -> None:
-    import json
-
     compared = compare("sound", "more")
     folder = tmp_path / "report"
     written = write_comparison(folder, compared, ["diffusers==0.42.1", "diffusers==0.43.0"])
