@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from transformers import CLIPTextConfig, CLIPTextModel
 from fixtures.similarity import check_pictures
 from fixtures.workloads.base import Call, Workload
 from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
+from fixtures.workloads.layouts import STABLE_DIFFUSION
+from fixtures.workloads.loading import source
 from fixtures.workloads.random_weights import random_model
 from fixtures.workloads.sd15 import (
     SCHEDULER,
@@ -139,17 +142,15 @@ def test_random_weights_draw_a_picture_that_depends_on_seed_and_prompt() -> None
 
 
 @pytest.mark.parametrize("weights", ["", "random"])
-def test_no_weights_and_random_weights_are_the_same(
-    weights: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_weights_and_random_weights_are_the_same(weights: str) -> None:
     made: list[torch.dtype] = []
 
     def record(dtype: torch.dtype, scheduler: Any) -> Any:
         made.append(dtype)
         return random_pipeline(dtype, scheduler, **SMALL)
 
-    monkeypatch.setattr("fixtures.workloads.sd15.random_pipeline", record)
-    pipeline = SD15_WORKLOADS[2].with_weights(weights).load(torch.bfloat16)
+    workload = replace(small_workload(), source=source(record, STABLE_DIFFUSION, unipc))
+    pipeline = workload.with_weights(weights).load(torch.bfloat16)
     assert made == [torch.bfloat16]
     assert isinstance(pipeline.scheduler, UniPCMultistepScheduler)
     assert not any(weight.requires_grad for weight in pipeline.unet.parameters())

@@ -38,7 +38,6 @@ from fixtures.techniques import CATALOGUE
 from fixtures.workloads import (
     DEFAULT_WORKLOADS,
     WORKLOADS,
-    WorkloadError,
     cogvideox,
     flux,
     sd3,
@@ -177,12 +176,6 @@ def test_latents_are_drawn_in_fp32_and_reach_the_denoiser_in_its_own_precision(n
     full, half = seen
     assert (full.dtype, half.dtype) == (torch.float32, torch.bfloat16)
     torch.testing.assert_close(half.float(), full, rtol=2e-2, atol=2e-2)
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_weights_of_files_are_refused_in_one_sentence(name: str) -> None:
-    with pytest.raises(WorkloadError, match=f"^{name} runs on random weights alone.*another"):
-        WORKLOADS[name].with_weights("owner/name").load(torch.float32)
 
 
 def test_loading_copies_the_models_and_shares_the_tokenizers() -> None:
