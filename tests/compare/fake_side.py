@@ -2,7 +2,7 @@
 
 `KIND` is `sound`, or how it fails: `import`, `crash`, `hang`, `refuse`; or how it differs: `more`
 memory and operations, `less` of both, `white` pictures, `slow` rounds, `idle` technique, `absent`
-where the scenario is unsupported, `broken` where it fails.
+where the scenario is unsupported, `broken` where it fails, `elsewhere` on another device.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.compare.process import Side
-from fixtures.compare.run import METRICS, Compared, Comparing
+from fixtures.compare.run import METRICS, Compared, Comparing, ComparisonError
 from fixtures.compare.table import closing_line, render
 from fixtures.compare.written import write_comparison
 from fixtures.report.results import from_json
@@ -156,6 +156,11 @@ def test_a_base_that_cannot_be_imported_compares_nothing(compare: Compare) -> No
     compared = compare("import", "sound")
     assert compared.compared == 0
     assert not compared.red
+
+
+def test_two_devices_cannot_be_compared(compare: Compare) -> None:
+    with pytest.raises(ComparisonError, match="base runs on fake and head on fake-other"):
+        compare("sound", "elsewhere")
 
 
 def test_the_table_names_changed_packages_and_hides_what_is_equal(compare: Compare) -> None:

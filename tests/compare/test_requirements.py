@@ -49,6 +49,17 @@ def test_a_checkout_has_its_own_version(tmp_path: Path) -> None:
     assert found.transformers() == ["5.23.0", "4.57.6"]
 
 
+def test_a_development_version_goes_with_what_both_its_neighbours_do(tmp_path: Path) -> None:
+    for version, good in (
+        ("0.35.0.dev0", ["4.57.6"]),
+        ("0.36.0.dev0", ["5.23.0", "4.57.6"]),
+        ("0.40.0.dev0", ["5.23.0"]),
+        ("1.0.0.dev0", ["5.23.0"]),
+    ):
+        found = Requirements.parse([str(checkout(tmp_path / version, version))])
+        assert found.transformers() == good
+
+
 def test_a_wheel_has_the_version_of_its_name(tmp_path: Path) -> None:
     wheel = tmp_path / "diffusers-0.31.0-py3-none-any.whl"
     wheel.write_bytes(b"")
