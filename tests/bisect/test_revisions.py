@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from fixtures.bisect.revisions import CULPRIT, SUSPECTS, RevisionsError, Worktrees, git
+from fixtures.bisect.revisions import (
+    CULPRIT,
+    ORDER,
+    SUSPECTS,
+    RevisionsError,
+    Worktrees,
+    git,
+    is_ancestor,
+)
 
 STEP = """
 import subprocess, sys
@@ -84,6 +93,22 @@ def test_the_first_bad_commit_is_found(worktrees: StepWorktrees) -> None:
     assert culprit[1] == revision(worktrees, 13)
     assert len(said) <= 5
     assert "13: figures" in said
+
+
+def test_the_commit_that_mended_it_is_found_where_good_is_the_newer_one(
+    worktrees: StepWorktrees,
+) -> None:
+    """Up to 12 they are bad; the step answers git in its own terms, as `revision.py` does."""
+    old, new = revision(worktrees, 0), revision(worktrees, 19)
+    assert is_ancestor(worktrees.checkout, old, new)
+    assert not is_ancestor(worktrees.checkout, new, old)
+    worktrees.prepared().prepare(good=new, bad=old, backwards=True)
+    printed = worktrees.run([], worktrees.folder / "kept.json", lambda text: None, backwards=True)
+    culprit = CULPRIT.search(printed)
+    assert culprit is not None
+    assert culprit[1] == revision(worktrees, 13)
+    assert json.loads((worktrees.folder / ORDER).read_text())["backwards"] is True
+    assert (worktrees.good / "number").read_text() == "19"
 
 
 def test_the_checkout_stays_as_it_is(worktrees: StepWorktrees) -> None:
