@@ -18,7 +18,7 @@ from fixtures.bisect.revisions import (
     RevisionsError,
     Worktrees,
     git,
-    is_ancestor,
+    is_newer,
 )
 
 STEP = """
@@ -57,7 +57,7 @@ class StepWorktrees(Worktrees):
 
 
 @pytest.fixture
-def worktrees(tmp_path: Path) -> StepWorktrees:
+def worktrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StepWorktrees:
     """Of a checkout with twenty commits, each with a number."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
@@ -67,6 +67,7 @@ def worktrees(tmp_path: Path) -> StepWorktrees:
     for number in range(20):
         (checkout / "number").write_text(str(number))
         git(checkout, "add", "number")
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-01-01T00:00:{number:02d}Z")
         git(checkout, "commit", "--quiet", "--message", f"number {number}")
     (checkout / "mine").write_text("not committed")
     return StepWorktrees(checkout, tmp_path / "work")
@@ -100,8 +101,8 @@ def test_the_commit_that_mended_it_is_found_where_good_is_the_newer_one(
 ) -> None:
     """Up to 12 they are bad; the step answers git in its own terms, as `revision.py` does."""
     old, new = revision(worktrees, 0), revision(worktrees, 19)
-    assert is_ancestor(worktrees.checkout, old, new)
-    assert not is_ancestor(worktrees.checkout, new, old)
+    assert is_newer(worktrees.checkout, new, than=old)
+    assert not is_newer(worktrees.checkout, old, than=new)
     worktrees.prepared().prepare(good=new, bad=old, backwards=True)
     printed = worktrees.run([], worktrees.folder / "kept.json", lambda text: None, backwards=True)
     culprit = CULPRIT.search(printed)
