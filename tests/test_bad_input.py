@@ -138,6 +138,8 @@ def test_a_refresh_that_is_interrupted_leaves_the_file_unchanged(baselines: Path
         *(sys.executable, "-m", "pytest", "perf_tests", "--perf-update-baselines", "-v"),
         *("--perf-reason", "interrupted", "-k", "[storybook-fp32] or [storybook-bf16]"),
         *("--perf-baselines", str(baselines)),
+        # Imports first: interrupted in one, pytest may end with a failure of its own.
+        *("-p", "fixtures.preloaded"),
     ]
     with subprocess.Popen(
         command,
