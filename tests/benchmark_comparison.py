@@ -29,7 +29,7 @@ SOUND = [sys.executable, "-m", "fixtures.compare.side"]
 SETUP = """
 from setuptools import find_packages, setup
 setup(name="diffusers", version="{version}", packages=find_packages("src"),
-      package_dir={{"": "src"}}, include_package_data=True)
+      package_dir={{"": "src"}}, install_requires={needed})
 """
 SLOW_DOWN = """
 
@@ -59,7 +59,9 @@ def slower_copy(folder: Path, percent: float) -> Path:
         raise SystemExit("diffusers is not installed")
     package = folder / "src" / "diffusers"
     shutil.copytree(Path(spec.origin).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
-    (folder / "setup.py").write_text(SETUP.format(version=metadata.version("diffusers")))
+    needed = [one for one in metadata.requires("diffusers") or () if "extra" not in one]
+    text = SETUP.format(version=metadata.version("diffusers"), needed=needed)
+    (folder / "setup.py").write_text(text)
     with (package / DENOISER).open("a") as file:
         file.write(SLOW_DOWN.replace("{share}", str(percent / 100)))
     return folder
