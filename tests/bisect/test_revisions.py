@@ -131,6 +131,13 @@ def test_stopped_in_the_middle_it_goes_on(worktrees: StepWorktrees) -> None:
     assert len(numbers(worktrees)) == len(set(numbers(worktrees))) <= 5
 
 
+def test_what_was_removed_begins_anew(worktrees: StepWorktrees) -> None:
+    with pytest.raises(RevisionsError):
+        bisect(worktrees.prepared(killed_at=2), [])
+    worktrees.remove()
+    assert not worktrees.prepare(revision(worktrees, 0), revision(worktrees, 19))
+
+
 def test_commits_that_cannot_be_tested_are_named_together(worktrees: StepWorktrees) -> None:
     printed = bisect(worktrees.prepared(skipped=tuple(range(1, 19))), [])
     assert CULPRIT.search(printed) is None
