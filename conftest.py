@@ -7,9 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.baselines import BaselineError, BaselineStore
 from fixtures.devices import Device, DeviceError, device_name, open_device
-from fixtures.parallel import (
+from fixtures.measuring.recording import new_run
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.baselines import BaselineError
+from fixtures.records.merging import MESSAGE, Message, Workers
+from fixtures.report.files import ReportError, check_writable, write_report
+from fixtures.report.terminal import closing_line, render
+from fixtures.scenarios import (
+    Scenario,
+    UnknownWorkloadError,
+    find_workload,
+)
+from fixtures.settings import OPTIONS, Settings, SettingsError
+from fixtures.suite.hints import names_meant
+from fixtures.suite.parallel import (
     OUTPUT,
     PERF_TESTS,
     check_workers,
@@ -19,25 +31,20 @@ from fixtures.parallel import (
     selected_scenarios,
     take_accelerator,
 )
-from fixtures.recording import new_run
-from fixtures.report.files import ReportError, check_writable, write_report
-from fixtures.report.merging import Message, Workers
-from fixtures.report.terminal import closing_line, render
-from fixtures.scenarios import (
-    Scenario,
-    UnknownWorkloadError,
-    find_workload,
+from fixtures.suite.sharding import cost_s, shard
+from fixtures.suite.stash import (
+    DEVICE,
+    POSITION,
+    RECORDED,
+    RUN,
+    SCENARIOS,
+    SETTINGS,
+    STORE,
+    WORKERS,
 )
-from fixtures.settings import OPTIONS, Settings, SettingsError
-from fixtures.sharding import cost_s, shard
-from fixtures.stash import DEVICE, PLACE, RUN, SCENARIOS, SETTINGS, STORE, WORKERS
 from fixtures.techniques import CATALOGUE
 
-pytest_plugins = ("fixtures.plugin", "fixtures.parallel")
-
-REFRESH = "test_refresh"
-LAST = ("test_documented_claims.py", "test_baselines.py")
-"""Files that speak about what the others measured."""
+pytest_plugins = ("fixtures.suite.plugin", "fixtures.suite.parallel")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     take_accelerator(config)
     try:
         settings = Settings.parse(config.getoption)
+        settings.check_weights()
         for name in settings.workloads:
             find_workload(name)
     except SettingsError as error:
@@ -69,9 +77,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SETTINGS] = settings
     config.stash[STORE] = BaselineStore(settings.baselines)
     config.stash[RUN] = new_run()
+    config.stash[RUN].weights = settings.weights
     config.stash[WORKERS] = Workers()
     for family in sorted({technique.family for technique in CATALOGUE}):
         config.addinivalue_line("markers", f"{family}: techniques of the family '{family}'")
+    config.addinivalue_line("markers", "last: after the tests that measure most")
+    config.addinivalue_line("markers", "refresh: records baselines (--perf-update-baselines)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -98,9 +109,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     settings = config.stash[SETTINGS]
     refreshing = settings.update_baselines
     perf = [item for item in items if PERF_TESTS in item.path.parents]
-    left_out = [
-        item for item in perf if (getattr(item, "originalname", "") == REFRESH) != refreshing
-    ]
+    left_out = [item for item in perf if _refreshes(item) != refreshing]
     for item in perf:
         # A deprecation in a package under test is no regression; tests/ keeps warnings as errors.
         item.add_marker(pytest.mark.filterwarnings("default"))
@@ -110,7 +119,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # Not reported as deselected: -k and -m did not choose them.
     if settings.shard != (1, 1):
         _keep_shard(config, items)
-    items.sort(key=lambda item: LAST.index(item.path.name) + 1 if item.path.name in LAST else 0)
+    # So that pytest-benchmark runs the rounds which claims ask for, too; no figure depends on it.
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+
+
+def _refreshes(item: pytest.Item) -> bool:
+    return item.get_closest_marker("refresh") is not None
 
 
 def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -148,8 +162,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse a wrong device before anything is measured."""
     config = session.config
-    for place, item in enumerate(session.items):
-        item.stash[PLACE] = place
+    for position, item in enumerate(session.items):
+        item.stash[POSITION] = position
     measuring = [item for item in session.items if PERF_TESTS in item.path.parents]
     if measuring and not config.option.collectonly:
         config.stash[DEVICE] = _checked_device(config)
@@ -164,7 +178,7 @@ def _checked_device(config: pytest.Config) -> Device:
     if settings.expect_device and device.key != settings.expect_device:
         raise pytest.UsageError(
             f"--perf-expect-device {settings.expect_device}: the device found is {device.key!r}; "
-            "mend the runner, or expect the other key."
+            "repair the runner, or expect the other key."
         )
     if not is_worker(config):
         try:
@@ -179,18 +193,19 @@ def _checked_device(config: pytest.Config) -> Device:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.config.stash[RUN].place = item.stash.get(PLACE, 0)
+    item.config.stash[RUN].position = item.stash.get(POSITION, 0)
 
 
 def _tell(session: pytest.Session) -> str:
     """What this worker found, for the process that hands out the tests."""
     met: dict[str, int] = {}
-    for place, item in enumerate(session.items):
+    for position, item in enumerate(session.items):
         callspec = getattr(item, "callspec", None)
         if callspec is not None and "scenario" in callspec.params:
-            met.setdefault(callspec.params["scenario"].id, place)
+            met.setdefault(callspec.params["scenario"].id, position)
     stash = session.config.stash
-    return Message(stash[RUN], met, tuple(stash[STORE].staged_json())).encode()
+    run = stash[RUN]
+    return MESSAGE.dump(Message(run, met, run.noted_at, tuple(stash[STORE].staged)))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -235,7 +250,8 @@ def _finish(session: pytest.Session, exitstatus: int) -> None:
         return
     store = config.stash[STORE]
     try:
-        store.stage_json(workers.staged)
+        store.stage_all(workers.staged)
+        config.stash[RECORDED] = {f"{one.workload}-{one.technique}" for one in store.staged}
         for path in store.commit():
             run.note(f"Baseline written: {path}")
     except BaselineError as error:
@@ -243,8 +259,12 @@ def _finish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    config = terminalreporter.config
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and config.option.keyword:
+        found = selected_scenarios(config.stash[SETTINGS])
+        terminalreporter.write_line(names_meant(config.option.keyword, found))
     run = config.stash[RUN]
     if not (run.scenarios or run.notes):
         return
@@ -252,7 +272,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     width = terminalreporter._tw.fullwidth
     if terminalreporter.verbosity >= 0:
         terminalreporter.section("performance")
-        terminalreporter.write(render(run, width=width, color=color))
+        recorded = config.stash.get(RECORDED, set())
+        terminalreporter.write(render(run, width=width, color=color, recorded=recorded))
     strict = config.stash[SETTINGS].strict
     if not config.stash[SETTINGS].update_baselines:
-        terminalreporter.write_line(closing_line(run.counts(strict=strict), run.claims))
+        terminalreporter.write_line(closing_line(run, strict=strict))

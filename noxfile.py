@@ -1,35 +1,55 @@
-"""Sessions: tests, lint, typing (default); perf, refresh, report, compare, bisect, power (named).
+"""Sessions: tests, lint, typing (default); perf, refresh, survey, compare, bisect, power, report.
 
-Every session installs what it needs into an environment of its own, with the versions of
-`constraints.txt`. What stands behind `--` goes to the tool the session runs.
+Everything that measures runs in one environment, which the session `environment` makes: what is
+installed there is what is measured, and what a refresh accepts. It is installed once and then left
+alone, so a package that you put there stays, until the project's requirements change:
+
+    .nox/environment/bin/python -m pip install -e ../diffusers
+
+The other sessions have environments of their own. All of them take the versions in
+`constraints.txt`, and pass what follows `--` to the tool they run.
 """
 
 from __future__ import annotations
 
+import hashlib
+from functools import partial
 from pathlib import Path
 
 import nox
 
-nox.needs_version = ">=2024.10.9"
+nox.needs_version = ">=2025.5.1"
 nox.options.sessions = ["tests", "lint", "typing"]
 nox.options.reuse_venv = "yes"
 
 PROJECT = nox.project.load_toml("pyproject.toml")
+CONSTRAINTS = Path("constraints.txt")
+INSTALLED = "installed.sha256"
+"""A file in the shared environment: the digest of the requirements that were installed there."""
+SHARED_PYTHON = "environment-python"
+"""A file in nox's cache folder: where the shared environment's interpreter is."""
+WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
 
 
-def install(session: nox.Session, *groups: str) -> None:
-    """Install the project's dependencies and these groups, at the constrained versions."""
-    requirements = [
-        *PROJECT["project"]["dependencies"],
-        *nox.project.dependency_groups(PROJECT, *groups),
-    ]
-    session.install(*requirements, "-c", "constraints.txt")
+def group(*names: str) -> tuple[str, ...]:
+    """The requirements of these dependency groups alone."""
+    return nox.project.dependency_groups(PROJECT, *names)
+
+
+def with_groups(*names: str) -> tuple[str, ...]:
+    """The project's own requirements and those of these dependency groups."""
+    return (*PROJECT["project"]["dependencies"], *group(*names))
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install these at the constrained versions."""
+    session.install(*requirements, "-c", str(CONSTRAINTS))
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The bench's own tests; no GPU, no network."""
-    install(session, "tests")
+    """The suite's own tests; no GPU, no network."""
+    install(session, *with_groups("tests"))
     session.run(
         "pytest", "tests", "-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs
     )
@@ -38,7 +58,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Ruff: rules and format; workflows against their published schema; the Dockerfile."""
-    session.install(*nox.project.dependency_groups(PROJECT, "lint"), "-c", "constraints.txt")
+    install(session, *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     workflows = sorted(str(path) for path in Path(".github/workflows").glob("*.yml"))
@@ -49,47 +69,76 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def typing(session: nox.Session) -> None:
     """Mypy, strict."""
-    install(session, "typing")
+    install(session, *with_groups("typing"))
     session.run("mypy")
 
 
-@nox.session(default=False)
+@nox.session(default=False, reuse_venv=True)
+def environment(session: nox.Session) -> None:
+    """What is measured: the environment of all sessions below but report; installed once."""
+    (session.cache_dir / SHARED_PYTHON).write_text(str(Path(session.bin, "python")))
+    requirements = with_groups("perf", "compare")
+    text = "\n".join([*requirements, CONSTRAINTS.read_text(encoding="utf-8")])
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    installed = session.env_dir / INSTALLED
+    if installed.is_file():
+        if installed.read_text() == digest:
+            return
+        session.warn("the project's requirements changed: this replaces what you installed by hand")
+    install(session, *requirements)
+    # Not by this process: nox --no-install skips the installation, so it must skip this, too.
+    session.run_install("python", "-c", WRITE, str(installed), digest, log=False)
+
+
+in_environment = partial(nox.session, default=False, python=False, requires=["environment"])
+
+
+def measure(session: nox.Session, *arguments: str) -> None:
+    """Run the shared environment's Python."""
+    python = session.cache_dir / SHARED_PYTHON
+    if not python.is_file():
+        session.error("there is no environment to measure in; make it with: nox -s environment")
+    session.run(python.read_text(), *arguments)
+
+
+@in_environment()
 def perf(session: nox.Session) -> None:
-    """The main job: measure and judge every technique this machine can run."""
-    install(session, "perf")
-    session.run("pytest", "perf_tests", *session.posargs)
+    """Measure and judge every technique that this machine can run."""
+    measure(session, "-m", "pytest", "perf_tests", *session.posargs)
 
 
-@nox.session(default=False)
+@in_environment()
 def refresh(session: nox.Session) -> None:
     """Record new baselines: nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"."""
-    install(session, "perf")
-    session.run("pytest", "perf_tests", "--perf-update-baselines", *session.posargs)
+    measure(session, "-m", "pytest", "perf_tests", "--perf-update-baselines", *session.posargs)
+
+
+@in_environment()
+def survey(session: nox.Session) -> None:
+    """Survey a machine, most valuable first: nox -s survey -- --minutes 9 --perf-report survey."""
+    measure(session, "-m", "fixtures", *session.posargs)
+
+
+@in_environment()
+def compare(session: nox.Session) -> None:
+    """Two sets of packages: nox -s compare -- --base diffusers==0.36.0 --head diffusers==0.42.1."""
+    measure(session, "-m", "fixtures.commands.compare", *(session.posargs or ["--help"]))
+
+
+@in_environment()
+def bisect(session: nox.Session) -> None:
+    """The release or commit that did it: nox -s bisect -- --package diffusers --good ... -k ..."""
+    measure(session, "-m", "fixtures.commands.bisect", *(session.posargs or ["--help"]))
+
+
+@in_environment()
+def power(session: nox.Session) -> None:
+    """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
+    measure(session, "-m", "fixtures.commands.power", *(session.posargs or ["--help"]))
 
 
 @nox.session(default=False)
 def report(session: nox.Session) -> None:
-    """Rebuild a report without measuring again: nox -s report -- results.json --output DIR."""
-    install(session)
-    session.run("python", "-m", "fixtures.report", *session.posargs)
-
-
-@nox.session(default=False)
-def compare(session: nox.Session) -> None:
-    """Two sets of packages: nox -s compare -- --base diffusers==0.36.0 --head diffusers==0.42.1."""
-    install(session, "compare")
-    session.run("python", "-m", "fixtures.compare", *(session.posargs or ["--help"]))
-
-
-@nox.session(default=False)
-def bisect(session: nox.Session) -> None:
-    """The release or commit that did it: nox -s bisect -- --package diffusers --good ... -k ..."""
-    install(session, "compare")
-    session.run("python", "-m", "fixtures.bisect", *(session.posargs or ["--help"]))
-
-
-@nox.session(default=False)
-def power(session: nox.Session) -> None:
-    """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
-    install(session)
-    session.run("python", "-m", "fixtures.power", *(session.posargs or ["--help"]))
+    """Rebuild a report without measuring: nox -s report -- results.json --perf-report DIR."""
+    install(session, *group("report"))
+    session.run("python", "-m", "fixtures.commands.report", *(session.posargs or ["--help"]))

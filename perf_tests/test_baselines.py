@@ -1,37 +1,34 @@
 """No scenario without an entry, no entry without a scenario; and the explicit refresh of both."""
 
-from collections.abc import Callable
-
 import pytest
 
-from fixtures import refresh
-from fixtures.baselines import BaselineError, BaselineStore
+from fixtures.commands.refresh import differences, keeps_samples, record_entry, samples_note
 from fixtures.devices import Device
-from fixtures.measurement import Bench, ScenarioError
-from fixtures.report.record import RunRecord
-from fixtures.rounds import Timing
+from fixtures.measuring.repetition import Take
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.baselines import BaselineError
+from fixtures.records.outcome import ScenarioError
+from fixtures.records.run import RunRecord
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.settings import Settings
+from fixtures.suite.measurements import Measurements
 from fixtures.verdicts import Case
+
+pytestmark = pytest.mark.last
 
 
 def test_scenario_has_an_entry(
     scenario: Scenario, device: Device, store: BaselineStore, case: Case
 ) -> None:
-    """A scenario that nothing is remembered of cannot regress."""
-    try:
-        entry = store.entry(device.key, scenario.workload.name, scenario.technique.id)
-    except BaselineError as error:
-        pytest.fail(str(error), pytrace=False)
-    if entry is None:
+    """A scenario of which nothing is stored cannot regress."""
+    if case.entry is None:
         path = store.path(device.key, scenario.workload.name)
         pytest.fail(
-            f"{scenario.id}: no entry in {path}; record it with: {case.refresh}",
-            pytrace=False,
+            f"{scenario.id}: no entry in {path}; record it with: {case.refresh}", pytrace=False
         )
 
 
-def test_entry_has_a_scenario(device: Device, store: BaselineStore, settings: Settings) -> None:
+def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
     """An entry that nothing is compared with guards nothing."""
     folder = store.folder / device.key
     orphans = []
@@ -41,26 +38,39 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore, settings: Se
             baseline = store.baseline(device.key, path.stem)
         except BaselineError as error:
             pytest.fail(str(error), pytrace=False)
-        stale = sorted(set(baseline.entries if baseline else ()) - known)
+        stale = sorted(set(baseline.scenarios if baseline else ()) - known)
         orphans += [f"'{name}' in {path}" for name in stale]
     if orphans:
         pytest.fail(f"no scenario has the entry {', '.join(orphans)}: delete it", pytrace=False)
 
 
+@pytest.mark.refresh
 def test_refresh(
     scenario: Scenario,
-    device: Device,
-    bench: Bench,
+    measurements: Measurements,
     store: BaselineStore,
     settings: Settings,
     run_record: RunRecord,
-    further_look: Callable[[], Timing],
+    take: Take,
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure, and stage the new entry."""
+    device = measurements.observations.device
+    names = (device.key, scenario.workload.name, scenario.technique.id)
+    stored = store.entry(*names)
     try:
-        entry = refresh.record(scenario, device, settings.reason, look=further_look, bench=bench)
+        entry = record_entry(
+            scenario,
+            measurements.observations,
+            run_record,
+            measurements.record(scenario),
+            reason=settings.reason,
+            take=take,
+            stored=stored,
+            replace_samples=settings.replace_samples,
+        )
     except ScenarioError as error:
         pytest.fail(str(error), pytrace=False)
-    names = (device.key, scenario.workload.name, scenario.technique.id)
-    run_record.note(refresh.differences(scenario, store.entry(*names), entry))
+    run_record.note(differences(scenario, stored, entry))
+    if stored and keeps_samples(stored, scenario, device) and not settings.replace_samples:
+        run_record.note(samples_note(scenario, stored))
     store.stage(*names, entry)

@@ -2,24 +2,17 @@
 
 import pytest
 
-from fixtures.measurement import Observation
-from fixtures.plugin import Judge
-from fixtures.recording import put_work
-from fixtures.report.record import RunRecord, ScenarioRecord
-from fixtures.verdicts import Case, judge_counters
+from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.suite.plugin import Judge
+from fixtures.verdicts import Case, judge_counts
 
 
 def test_counters(
-    observed: Observation,
-    case: Case,
-    record: ScenarioRecord,
-    run_record: RunRecord,
-    judge: Judge,
+    observed: ScenarioRecord, case: Case, run_record: RunRecord, judge: Judge
 ) -> None:
     """There is no noise in a count: one operation more is a regression."""
-    if not observed.counters:
-        reason = "unjudged: this device, or compiled code on it, has no census of operations"
-        run_record.note(f"{observed.scenario}: counters {reason}")
+    if not observed.counts:
+        reason = "not judged: this device, or compiled code on it, counts no operations"
+        run_record.note(f"{observed.id}: counts {reason}")
         pytest.skip(reason)
-    put_work(record, observed)
-    judge(judge_counters(case, observed.counters, observed.origins))
+    judge(judge_counts(case, observed.counts, observed.origins))

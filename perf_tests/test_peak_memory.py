@@ -3,28 +3,17 @@
 import pytest
 
 from fixtures.devices import Device
-from fixtures.measurement import Bench, Observation
-from fixtures.plugin import Judge
-from fixtures.recording import put_peaks
-from fixtures.report.record import RunRecord, ScenarioRecord
-from fixtures.scenarios import Scenario
+from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.suite.plugin import Judge
 from fixtures.verdicts import Case, judge_peak_memory
 
 
 def test_peak_memory(
-    scenario: Scenario,
-    observed: Observation,
-    bench: Bench,
-    device: Device,
-    case: Case,
-    record: ScenarioRecord,
-    run_record: RunRecord,
-    judge: Judge,
+    observed: ScenarioRecord, device: Device, case: Case, run_record: RunRecord, judge: Judge
 ) -> None:
     """The peak is counted over one warm call, weights included."""
-    if not observed.peak_bytes:
-        reason = "unjudged: compiled code allocates past the ledger of tensor storages"
-        run_record.note(f"{scenario.id}: peak memory {reason}")
+    if not observed.component_peak_bytes:
+        reason = "not judged: compiled code allocates past the ledger of tensor storages"
+        run_record.note(f"{observed.id}: peak memory {reason}")
         pytest.skip(reason)
-    put_peaks(record, observed, bench.active(scenario.reference))
-    judge(judge_peak_memory(case, observed.peak_bytes, device.memory_source))
+    judge(judge_peak_memory(case, observed.component_peak_bytes, device.memory_source))
