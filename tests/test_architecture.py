@@ -1,4 +1,4 @@
-"""The floors of `fixtures/__init__.py`, read from there and held against the imports."""
+"""The layers of `fixtures/__init__.py`, read from there and held against the imports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ import pytest
 import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
+PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
+WITHOUT_TORCH = ("records", "settings", "verdicts", "report")
+RENDERED = ("records", "verdicts", "report")
+"""The rooms that `report` may import."""
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
-PYTEST_FLOOR = 3
-ROOTS = ("conftest", "fixtures.plugin", "fixtures.parallel", "perf_tests.")
+ROOTS = ("conftest", "fixtures.suite.plugin", "fixtures.suite.parallel", "perf_tests.")
 """What collection imports by itself; a name that ends with a dot stands for all below it."""
 
 
@@ -38,25 +41,25 @@ class Import:
 
 
 @cache
-def floors() -> dict[str, int]:
-    """Module or package to floor, from the numbered list of the docstring."""
+def layers() -> dict[str, int]:
+    """Module or package to layer, from the numbered list of the docstring."""
     text = fixtures.__doc__ or ""
     found = {}
-    for number, item in re.findall(r"^(\d)\. (.*(?:\n {3}.*)*)", text, re.MULTILINE):
+    for number, item in re.findall(r"^(\d+)\. (.*(?:\n {3}.*)*)", text, re.MULTILINE):
         for words in re.findall(r"`([^`]+)`", item):
             found.update(dict.fromkeys(words.removesuffix(".py").split(), int(number)))
     return found
 
 
-def floor_of(module: str) -> int | None:
-    """The floor of a module by its dotted name; None where it has none."""
+def layer_of(module: str) -> int | None:
+    """The layer of a module by its dotted name; None where it has none."""
     package, _, rest = module.partition(".")
-    return floors().get(rest.partition(".")[0] if package == "fixtures" else package)
+    return layers().get(rest.partition(".")[0] if package == "fixtures" else package)
 
 
 @cache
 def modules() -> dict[str, str]:
-    """Dotted name to source of everything that stands on a floor."""
+    """Dotted name to source of everything that has a layer."""
     paths = [REPOSITORY / "conftest.py"]
     for folder in ("fixtures", "perf_tests"):
         paths += sorted((REPOSITORY / folder).rglob("*.py"))
@@ -84,7 +87,7 @@ class _Imports(ast.NodeVisitor):
             self._add(alias.name, node.lineno)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        assert node.level == 0, f"line {node.lineno}: relative imports hide the floor"
+        assert node.level == 0, f"line {node.lineno}: relative imports hide the layer"
         for alias in node.names:
             self._add(f"{node.module}.{alias.name}", node.lineno)
 
@@ -141,72 +144,97 @@ def _is_root(name: str, root: str) -> bool:
 
 
 def violations(known: Mapping[str, str]) -> list[str]:
-    """Everything that breaks the floors, one line each."""
+    """Everything that breaks the layers, one line each."""
     found = []
     at_collection = collected(known)
     for module, source in known.items():
         if module == "fixtures":
             continue
-        floor = floor_of(module)
-        if floor is None:
-            found.append(f"{module} is on no floor")
+        layer = layer_of(module)
+        if layer is None:
+            found.append(f"{module} is in no layer")
             continue
         for one in imports(source):
-            where = f"{module}:{one.line} (floor {floor}) imports {one.name}"
+            where = f"{module}:{one.line} (layer {layer}) imports {one.name}"
             own = _own(one.name, known)
-            target = floor_of(own[-1]) if own and own[-1] != "fixtures" else None
-            if target is not None and target > floor:
-                found.append(f"{where} from floor {target} above")
-            if one.package in ("pytest", "_pytest", "pytest_benchmark") and floor < PYTEST_FLOOR:
-                found.append(f"{where}: pytest stays on floor {PYTEST_FLOOR} and above")
-            if one.package in HEAVY and floor == 0:
-                found.append(f"{where}: floor 0 knows no torch")
-            if one.package in HEAVY - {"torch"} and floor == 1 and not one.lazy:
-                found.append(f"{where}: floor 1 knows torch alone")
+            target = layer_of(own[-1]) if own and own[-1] != "fixtures" else None
+            if target is not None and target > layer:
+                found.append(f"{where} from layer {target} above")
+            if _room(module) == "report" and target is not None:
+                renders = _room(own[-1]) in RENDERED
+                found += [] if renders else [f"{where}: report renders records and verdicts alone"]
+            if one.package in PYTEST and layer < layers()["suite"]:
+                found.append(f"{where}: pytest stays in layer {layers()['suite']} and above")
+            if one.package in HEAVY and _room(module) in WITHOUT_TORCH:
+                found.append(f"{where}: {_room(module)} knows no torch")
+            if one.package in HEAVY - {"torch"} and _room(module) == "devices" and not one.lazy:
+                found.append(f"{where}: devices know torch alone")
             if one.package in HEAVY and not (one.lazy or one.typing) and module in at_collection:
                 found.append(f"{where} while tests are collected")
     return found
 
 
-def test_imports_only_go_down_and_every_module_has_a_floor() -> None:
+def _room(module: str) -> str:
+    """The name by which a module's layer is listed."""
+    package, _, rest = module.partition(".")
+    return rest.partition(".")[0] if package == "fixtures" else package
+
+
+def test_imports_only_go_down_and_every_module_has_a_layer() -> None:
     assert violations(modules()) == []
 
 
-def test_every_name_on_a_floor_exists() -> None:
+def test_every_name_in_a_layer_exists() -> None:
     known = modules()
     missing = [
         name
-        for name in floors()
+        for name in layers()
         if name not in known
         and f"fixtures.{name}" not in known
         and not (REPOSITORY / name).is_dir()
     ]
     assert missing == []
-    assert sorted(set(floors().values())) == [0, 1, 2, 3, 4]
+    assert sorted(set(layers().values())) == list(range(11))
 
 
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        ("fixtures.metrics", "import fixtures.machine", "from floor 1 above"),
-        ("fixtures.metrics", "from fixtures import plugin", "from floor 3 above"),
-        ("fixtures.metrics", "def f():\n    from fixtures.machine import commit", "1 above"),
-        ("fixtures.verdicts", "def f():\n    import torch", "floor 0 knows no torch"),
-        ("fixtures.statistics", "import pytest", "pytest stays on floor 3"),
-        ("fixtures.measurement", "from pytest import fixture", "pytest stays on floor 3"),
-        ("fixtures.machine", "import torch", "while tests are collected"),
+        ("fixtures.records.metrics", "import fixtures.devices.host", "from layer 2 above"),
+        ("fixtures.records.metrics", "from fixtures import suite", "from layer 9 above"),
+        (
+            "fixtures.records.metrics",
+            "def f():\n    from fixtures.devices.host import commit",
+            "2 above",
+        ),
+        ("fixtures.verdicts.case", "def f():\n    import torch", "verdicts knows no torch"),
+        ("fixtures.settings", "def f():\n    import torch", "settings knows no torch"),
+        ("fixtures.report.page", "def f():\n    import torch", "report knows no torch"),
+        (
+            "fixtures.report.page",
+            "from fixtures.measuring.rounds import Plan",
+            "report renders records and verdicts alone",
+        ),
+        ("fixtures.verdicts.statistics", "import pytest", "pytest stays in layer 9"),
+        ("fixtures.measuring.rounds", "from pytest import fixture", "pytest stays in layer 9"),
+        ("fixtures.devices.host", "import torch", "while tests are collected"),
         ("fixtures.techniques.layout", "import torch.nn", "while tests are collected"),
         (
             "fixtures.techniques.layout",
             "try:\n    from diffusers import DiffusionPipeline\nexcept ImportError:\n    pass",
             "while tests are collected",
         ),
-        ("fixtures.machine", "import diffusers", "floor 1 knows torch alone"),
-        ("fixtures.helpers", "", "is on no floor"),
+        ("fixtures.devices.host", "import diffusers", "devices know torch alone"),
+        ("fixtures.helpers", "", "is in no layer"),
         (
-            "fixtures.measurement",
+            "fixtures.measuring.rounds",
             "from fixtures.devices.cpu import CpuDevice",
             "fixtures.devices.cpu:",
+        ),
+        (
+            "fixtures.commands.refresh",
+            "from fixtures.suite.plugin import Judge",
+            "from layer 9 above",
         ),
     ],
 )
@@ -219,7 +247,7 @@ def test_the_checker_sees_a_violation(module: str, source: str, complaint: str) 
     [
         "def f():\n    import torch",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
-        "from fixtures.metrics import LATENCY",
+        "from fixtures.records.metrics import LATENCY",
     ],
 )
 def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as wide
 from hypothesis import strategies as st
 
-from fixtures.settings import DEFAULT_PROFILE, DEVICES, OPTIONS, REPOSITORY, Settings, SettingsError
+from fixtures.settings import (
+    BASELINES,
+    DEFAULT_PROFILE,
+    DEVICES,
+    OPTIONS,
+    REPOSITORY,
+    Settings,
+    SettingsError,
+)
 
 
 def given_options(**values: Any) -> Callable[[str], Any]:
@@ -38,21 +47,23 @@ def test_without_options_the_settings_are_their_own_defaults() -> None:
 
 
 def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
-    parsed = Settings.parse(
-        given_options(
-            perf_device="cpu",
-            perf_profile="rtx-4090",
-            perf_workload=["storybook", "sd15"],
-            perf_weights="random",
-            perf_update_baselines=True,
-            perf_reason="  torch 2.13  ",
-            perf_baselines=str(tmp_path),
-            perf_expect_device="nvidia-h200",
-            perf_budget="12.5",
-            perf_strict=True,
-            perf_report=str(tmp_path / "report"),
-        )
-    )
+    values = {
+        "perf_device": "cpu",
+        "perf_profile": "rtx-4090",
+        "perf_workload": ["storybook", "sd15"],
+        "perf_weights": "random",
+        "perf_update_baselines": True,
+        "perf_reason": "  torch 2.13  ",
+        "perf_replace_samples": True,
+        "perf_baselines": str(tmp_path),
+        "perf_expect_device": "nvidia-h200",
+        "perf_budget": "12.5",
+        "perf_shard": "2/3",
+        "perf_strict": True,
+        "perf_report": str(tmp_path / "report"),
+    }
+    assert values.keys() == {option.destination for option in OPTIONS}
+    parsed = Settings.parse(given_options(**values))
     assert parsed == Settings(
         device="cpu",
         profile="rtx-4090",
@@ -60,9 +71,11 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         weights="random",
         update_baselines=True,
         reason="torch 2.13",
+        replace_samples=True,
         baselines=tmp_path,
         expect_device="nvidia-h200",
         budget_s=12.5,
+        shard=(2, 3),
         strict=True,
         report=tmp_path / "report",
     )
@@ -147,16 +160,108 @@ def test_a_baselines_path_that_the_system_refuses_gets_a_sentence(
     assert refusal() == ("--perf-baselines cannot be used (File name too long); it takes a folder.")
 
 
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "half", "1/0", "1/2/3", "-1/2", "1/10000", "1/2 "])
+def test_a_shard_that_is_none_is_refused(shard: str) -> None:
+    assert refusal(perf_shard=shard) == (
+        f"--perf-shard {shard!r} is no shard; it takes I/N, such as 1/4."
+    )
+
+
 @pytest.mark.parametrize(
-    ("device", "profile", "options"),
+    ("text", "shard"), [("1/1", (1, 1)), ("4/4", (4, 4)), ("2/9999", (2, 9999))]
+)
+def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> None:
+    assert Settings.parse(given_options(perf_shard=text)).shard == shard
+
+
+# The accept command
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
     [
-        ("auto", DEFAULT_PROFILE, ""),
-        ("cpu", DEFAULT_PROFILE, "--perf-device cpu"),
-        ("simulated", DEFAULT_PROFILE, "--perf-device simulated"),
-        ("simulated", "rtx-4090", "--perf-device simulated --perf-profile rtx-4090"),
+        (Settings(), ""),
+        (Settings(device="cpu"), "--perf-device cpu"),
+        (Settings(device="simulated"), "--perf-device simulated"),
+        (
+            Settings(device="simulated", profile="rtx-4090"),
+            "--perf-device simulated --perf-profile rtx-4090",
+        ),
+        (Settings(device="cpu", profile="rtx-4090"), "--perf-device cpu"),
+        (
+            Settings(workloads=("sd15", "storybook")),
+            "--perf-workload sd15 --perf-workload storybook",
+        ),
+        (Settings(weights="hub/name"), "--perf-weights hub/name"),
+        (Settings(baselines=BASELINES), ""),
+        (Settings(baselines=BASELINES / ".." / "baselines"), ""),
+        (Settings(baselines=Path("/mine")), "--perf-baselines /mine"),
     ],
 )
-def test_the_device_that_was_chosen_can_be_chosen_again(
-    device: str, profile: str, options: str
+def test_what_was_chosen_is_chosen_again(settings: Settings, options: str) -> None:
+    assert settings.chosen == options
+
+
+def test_what_does_not_choose_what_is_measured_is_not_repeated() -> None:
+    settings = Settings(
+        update_baselines=True,
+        reason="why",
+        replace_samples=True,
+        expect_device="cpu",
+        budget_s=5.0,
+        shard=(1, 2),
+        strict=True,
+        report=Path("report"),
+    )
+    assert settings.chosen == ""
+
+
+@wide(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(
+    device=st.sampled_from(DEVICES),
+    profile=st.sampled_from([DEFAULT_PROFILE, "rtx-4090"]),
+    workloads=st.lists(st.text(min_size=1), max_size=3),
+    weights=st.text(),
+    baselines=st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=20),
+)
+@example("cpu", DEFAULT_PROFILE, [], "my pipeline; rm -rf ~", "it's mine $(date)")
+def test_a_shell_gives_the_options_back_as_they_were(
+    device: str, profile: str, workloads: list[str], weights: str, baselines: str
 ) -> None:
-    assert Settings(device=device, profile=profile).device_options == options
+    folder = Path("/", "stored", baselines)
+    settings = Settings(
+        device=device,
+        profile=profile,
+        workloads=tuple(workloads),
+        weights=weights,
+        baselines=folder,
+    )
+    given_again: dict[str, list[str]] = {}
+    words = shlex.split(settings.chosen)
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        given_again.setdefault(name, []).append(value)
+    assert given_again.get("--perf-device", ["auto"]) == [device]
+    assert given_again.get("--perf-workload", []) == workloads
+    assert given_again.get("--perf-weights", [""]) == [weights]
+    assert given_again.get("--perf-baselines", [str(BASELINES)]) == [str(folder)]
+    if device == "simulated":
+        assert given_again.get("--perf-profile", [DEFAULT_PROFILE]) == [profile]
+
+
+# Weights of one's own
+
+
+@pytest.mark.parametrize("weights", ["hub/name", "/a/folder"])
+def test_other_weights_are_not_judged_by_the_stored_baselines(weights: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(weights=weights).check_weights()
+    sentence = str(caught.value)
+    assert sentence.startswith("--perf-weights needs --perf-baselines DIR")
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+def test_other_weights_have_baselines_of_their_own(tmp_path: Path) -> None:
+    Settings(weights="hub/name", baselines=tmp_path).check_weights()
+    Settings(baselines=tmp_path).check_weights()
+    Settings().check_weights()

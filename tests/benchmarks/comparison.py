@@ -1,4 +1,4 @@
-"""How often a comparison errs: `python -m tests.benchmark_comparison --runs 20 --load`.
+"""How often a comparison errs: `python -m tests.benchmarks.comparison --runs 20 --load`.
 
 Compares this environment with itself; with `--slower 3` with a copy of its diffusers whose denoiser
 takes 3 % longer. Prints the verdicts, what exact figures differ, and the seconds for one latency.
@@ -7,25 +7,26 @@ takes 3 % longer. Prints the verdicts, what exact figures differ, and the second
 from __future__ import annotations
 
 import argparse
-import contextlib
 import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing, nullcontext
 from importlib import metadata, util
 from pathlib import Path
 
-from fixtures.compare.environments import Environments
-from fixtures.compare.process import Side
-from fixtures.compare.requirements import Requirements
-from fixtures.compare.run import Comparing
-from fixtures.power.load import load
-from fixtures.scenarios import scenarios
+from fixtures.commands.compare.comparing import Comparing
+from fixtures.commands.compare.environments import Environments
+from fixtures.commands.compare.remote_side import RemoteSide
+from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.power.load import load
+from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 
-SOUND = [sys.executable, "-m", "fixtures.compare.side"]
+SOUND = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
+EXACT = ("peak_memory", "counts", "images")
 SETUP = """
 from setuptools import find_packages, setup
 setup(name="diffusers", version="{version}", packages=find_packages("src"),
@@ -75,8 +76,8 @@ def main() -> None:
     parser.add_argument("--slower", type=float, default=0.0, metavar="PERCENT")
     parser.add_argument("--scenario", default="storybook-sdpa")
     options = parser.parse_args()
-    workload = options.scenario.rpartition("-")[0]
-    found = [one for one in scenarios([workload]) if one.id == options.scenario]
+    workload, _, technique = options.scenario.rpartition("-")
+    found = [find_scenario(workload, technique)]
     verdicts: Counter[str] = Counter()
     differ: Counter[str] = Counter()
     took_s: list[float] = []
@@ -87,27 +88,20 @@ def main() -> None:
             copy = slower_copy(folder / "slower", options.slower)
             head_command = Environments().prepare(Requirements.parse([str(copy)])).command
         for number in range(options.runs):
-            sides = [
-                Side("base", SOUND, Settings(device="cpu"), folder),
-                Side("head", head_command, Settings(device="cpu"), folder),
-            ]
-            with load() if options.load else contextlib.nullcontext():
-                try:
-                    comparing = Comparing(*sides, show=lambda text: None)
-                    comparing.metrics = ("peak_memory", "counters", "pictures")
-                    exact = comparing.run(found)
-                    start_s = time.monotonic()
-                    comparing.metrics = ("latency",)
-                    latency = comparing.run(found)
-                finally:
-                    for side in sides:
-                        side.close()
+            sides = (
+                RemoteSide("base", SOUND, Settings(device="cpu"), folder),
+                RemoteSide("head", head_command, Settings(device="cpu"), folder),
+            )
+            with load() if options.load else nullcontext(), closing(sides[0]), closing(sides[1]):
+                exact = Comparing(*sides, metrics=EXACT, show=lambda text: None).run(found)
+                start_s = time.monotonic()
+                timed = Comparing(*sides, metrics=("latency",), show=lambda text: None).run(found)
             took_s.append(time.monotonic() - start_s)
-            for row in exact.rows:
-                differ[row.verdict.metric] += row.base != row.head
-            (row,) = latency.rows
-            verdicts[row.verdict.outcome.value] += 1
-            print(f"{number + 1}: {row.verdict.sentence} ({took_s[-1]:.0f} s)", flush=True)
+            for figure in exact.figures:
+                differ[figure.verdict.metric] += figure.base != figure.head
+            (latency,) = timed.figures
+            verdicts[latency.verdict.outcome.value] += 1
+            print(f"{number + 1}: {latency.verdict.sentence} ({took_s[-1]:.0f} s)", flush=True)
     print(f"latency: {dict(verdicts)}; exact figures that differ: {dict(+differ) or 'none'}")
     print(f"seconds of a latency: median {statistics.median(took_s):.0f}, most {max(took_s):.0f}")
 

@@ -1,4 +1,4 @@
-"""Which interval errs as often as it says: `python -m tests.benchmark_intervals`, some 3 minutes.
+"""Which interval errs as often as it says: `python -m tests.benchmarks.intervals`, some 3 minutes.
 
 Unchanged latencies are drawn again and again; printed is how often the one-sided lower bound of the
 shift lies above zero, which should be the stated error. Rows are shapes of the noise between
@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fixtures.statistics import Look, Spread, compare, spread_of
+from fixtures.records.timing import Sample
+from fixtures.verdicts.statistics import Spread, shift_against, spread_of
 
 RUNS = 10_000
 RESAMPLES = 400
@@ -45,22 +46,22 @@ def _bootstrap_is_wrong(new: np.ndarray, baseline: np.ndarray, chance: np.random
 
 def _others(noise: Noise, chance: np.random.Generator, processes: int) -> Spread:
     scales = np.exp(chance.uniform(-0.35, 0.35, 11))
-    looks = noise(chance, (11, processes)) * scales[:, None]
-    return spread_of([list(scenario) for scenario in looks])
+    ratios = noise(chance, (11, processes)) * scales[:, None]
+    return spread_of([list(scenario) for scenario in ratios])
 
 
-def rates(noise: Noise, processes: int, looks: int) -> dict[str, float]:
+def rates(noise: Noise, processes: int, samples: int) -> dict[str, float]:
     """How often each interval is wrong about unchanged latencies."""
-    chance = np.random.default_rng(processes * 100 + looks)
+    chance = np.random.default_rng(processes * 100 + samples)
     wrong = dict.fromkeys(("t", "moderated t", "bootstrap"), 0)
     for _ in range(RUNS):
-        baseline, new = noise(chance, (processes,)), noise(chance, (looks,))
-        some = [Look(float(value), 0.0) for value in new]
+        baseline, new = noise(chance, (processes,)), noise(chance, (samples,))
+        some = [Sample(float(value), 0.0) for value in new]
         others = _others(noise, chance, processes)
-        wrong["t"] += compare(some, list(baseline)).lower_bound(ERROR) > 0
-        wrong["moderated t"] += compare(some, list(baseline), others).lower_bound(ERROR) > 0
+        wrong["t"] += shift_against(some, list(baseline)).lower_bound(ERROR) > 0
+        wrong["moderated t"] += shift_against(some, list(baseline), others).lower_bound(ERROR) > 0
     for _ in range(RUNS // 10):
-        baseline, new = noise(chance, (processes,)), noise(chance, (looks,))
+        baseline, new = noise(chance, (processes,)), noise(chance, (samples,))
         wrong["bootstrap"] += 10 * _bootstrap_is_wrong(new, baseline, chance)
     return {name: count / RUNS for name, count in wrong.items()}
 
@@ -69,10 +70,10 @@ def main(sides: Sequence[tuple[int, int]] = SIDES) -> None:
     """Print the table."""
     print("| noise | baseline + new | t | moderated t | bootstrap |\n|---|---|---|---|---|")
     for name, noise in NOISES.items():
-        for processes, looks in sides:
-            found = rates(noise, processes, looks)
+        for processes, samples in sides:
+            found = rates(noise, processes, samples)
             cells = " | ".join(f"{rate:.2%}" for rate in found.values())
-            print(f"| {name} | {processes} + {looks} | {cells} |", flush=True)
+            print(f"| {name} | {processes} + {samples} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

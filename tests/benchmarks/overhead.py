@@ -1,50 +1,65 @@
-"""What the harness itself costs per timed round: `python -m tests.benchmark_overhead`.
+"""What the suite itself costs per timed round: `python -m tests.benchmarks.overhead`.
 
-An empty pipeline goes through the same rounds and the same `benchmark.pedantic` as a real one.
+A call that does nothing goes through the same rounds and the same `benchmark.pedantic` as a real
+one.
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
-import textwrap
-from pathlib import Path
+import time
+from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.measuring.rounds import Plan, finished, paired_rounds
+from fixtures.measuring.sampler import left_pair
+from fixtures.scenarios import Scenario, find_scenario
 
 ROUNDS = 2000
-CONTROL = """
-import time
-from fixtures.devices.cpu import CpuDevice
-from fixtures.rounds import PairedRounds, Plan
-from tests.test_rounds import FakeWorkload, _scenario
 
-class EmptyWorkload(FakeWorkload):
-    def draw(self, pipeline, steps=None):
-        pass
 
-def test_empty_pipeline(benchmark):
-    device = CpuDevice()
-    device.now_s = 0.0
-    rounds = PairedRounds(_scenario(EmptyWorkload(device)), device, Plan(groups=1, pairs={rounds}))
-    start = time.perf_counter()
-    # The clocks tick while nothing is done: a group refuses rounds of no length at all.
-    benchmark.pedantic(
-        rounds.candidate_round, setup=rounds.before_round, rounds={rounds}, iterations=1
+def _empty() -> Scenario:
+    """A scenario whose calls return at once."""
+    scenario = find_scenario("storybook", "sdpa")
+    nothing = np.zeros((1, 8, 8, 3))
+    return replace(
+        scenario, workload=replace(scenario.workload, caller=lambda pipeline, call: nothing)
     )
-    total = time.perf_counter() - start
-    timed = benchmark.stats.stats.median
-    print(f"\\nper round, timed: {{timed * 1e6:.1f}} us; with pairing and set-up: "
-          f"{{total / {rounds} * 1e6:.1f}} us")
-"""
+
+
+def test_an_empty_call(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = _empty()
+    with left_pair(scenario, CpuDevice()) as (reference, candidate):
+        rounds = paired_rounds(scenario, reference, candidate, Plan(groups=1, pairs=ROUNDS + 1))
+        next(rounds)()  # Loads and places both.
+
+        def setup() -> tuple[tuple[Callable[[], None]], dict[str, object]]:
+            return (next(rounds),), {}
+
+        start_s = time.perf_counter()
+        benchmark.pedantic(
+            lambda candidate_round: candidate_round(), setup=setup, rounds=ROUNDS, iterations=1
+        )
+        total_s = time.perf_counter() - start_s
+        timing = finished(rounds)
+    inner_s = np.median(timing.groups[0].candidate_s)
+    outer_s = benchmark.stats.stats.median
+    with capsys.disabled():
+        print(
+            f"\nan empty call: {inner_s * 1e6:.1f} us on the judged clock, {outer_s * 1e6:.1f} us "
+            f"for pytest-benchmark; a pair of rounds in all: {total_s / ROUNDS * 1e6:.1f} us"
+        )
 
 
 def main() -> int:
-    """Run the control and print the cost of a round."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "test_overhead.py"
-        path.write_text(textwrap.dedent(CONTROL).format(rounds=ROUNDS))
-        return pytest.main([str(path), "-q", "-s", "--rootdir", folder, "-p", "no:cacheprovider"])
+    """Measure it; the suite's own configuration takes no part."""
+    options = ["-q", "--noconftest", "-p", "no:cacheprovider", "--benchmark-columns=median,stddev"]
+    return int(pytest.main([__file__, *options]))
 
 
 if __name__ == "__main__":

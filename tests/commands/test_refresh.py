@@ -3,115 +3,133 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from fixtures import refresh
-from fixtures.baselines import BaselineStore, Entry
-from fixtures.machine import host_memory_bytes
-from fixtures.measurement import Bench, Observation, ScenarioError
-from fixtures.rounds import Timing
-from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE
-from fixtures.verdicts import Outcome
-from fixtures.workloads import WORKLOADS
-from fixtures.yardstick import VERSION
-from tests.records import entry, timing
+from fixtures.commands import refresh
+from fixtures.devices import Device
+from fixtures.devices.host import host_memory_bytes
+from fixtures.measuring.control import VERSION
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.recording import put_device, record_of
+from fixtures.measuring.rounds import timing_of
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.baselines import Entry, Sampled
+from fixtures.records.counts import Counts
+from fixtures.records.metrics import GIB
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import WHOLE, RunRecord
+from fixtures.records.timing import Timing
+from fixtures.scenarios import Scenario, find_scenario
+from tests.support import fake_bench
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.running import run_suite
+from tests.support.runs import counts, entry, timing
 
-SCENARIO = Scenario(WORKLOADS["storybook"], CATALOGUE["fp16"])
-PICTURES = np.random.default_rng(0).random((1, 32, 32, 3))
-GIB = 2**30
+SCENARIO = find_scenario("storybook", "fp16")
+HERE = {"processor": "Testron 9000", "threads": 1}
+ELSEWHERE = {"processor": "Testron 9001", "threads": 1}
 RATIOS = (0.5, 0.51, 0.49, 0.505, 0.495, 0.5, 0.498, 0.502, 0.493, 0.507)
+TIMINGS = tuple(timing(ratio) for ratio in RATIOS)
 
 
-def observation(**changes: Any) -> Observation:
-    sound = Observation(
-        scenario=SCENARIO.id,
-        peak_bytes={"whole": 1000, "vae": 400},
-        counters={"aten::mm": 10},
-        call_s=1.0,
-        pictures=PICTURES,
-        inactive=None,
-        left_behind=(),
-    )
-    return replace(sound, **changes)
+def gpu(**hardware: Any) -> FakeDevice:
+    return FakeDevice(name="cuda", memory_source="allocator", hardware=hardware)
 
 
-def device(name: str = "cpu", **hardware: Any) -> Any:
-    return SimpleNamespace(
-        name=name,
-        key=name,
-        memory_source="ledger" if name == "cpu" else "allocator",
-        hardware=hardware,
-        missing=lambda need: None,
-        release=lambda: None,
-    )
-
-
-def record(
+def recorded(
     *seen: Observation,
-    timings: Iterable[Timing] = tuple(timing(ratio) for ratio in RATIOS),
-    on: Any = None,
+    timings: Iterable[Timing] = TIMINGS,
+    on: FakeDevice | None = None,
     of: Scenario = SCENARIO,
+    stored: Entry | None = None,
+    replace_samples: bool = False,
 ) -> Entry:
     """Refresh where the scenario shows these observations in turn, the last one for ever."""
-    showing = itertools.chain(seen, itertools.repeat(seen[-1] if seen else observation()))
+    showing = itertools.chain(seen, itertools.repeat(seen[-1] if seen else observation(of.id)))
+    taken = iter(timings)
 
-    def observer(asked: Scenario, _: Any) -> Observation:
-        return observation() if asked.id != of.id else next(showing)
+    def observer(scenario: Scenario, _: Device) -> Observation:
+        return next(showing) if scenario.id == of.id else observation(scenario.id)
 
-    on = on or device(threads=1)
-    looks = iter(timings)
-    return refresh.record(of, on, "why", look=lambda: next(looks), bench=Bench(on, observer))
+    def take(before: Sequence[Timing]) -> Timing:
+        return next(taken)
+
+    device = on or FakeDevice(hardware=HERE)
+    run = RunRecord(commit="0123456789ab")
+    put_device(run, device)
+    return refresh.record_entry(
+        of,
+        Observations(device, observer),
+        run,
+        record_of(run, of),
+        reason="why",
+        take=take,
+        stored=stored,
+        replace_samples=replace_samples,
+    )
 
 
 def refusal(*seen: Observation, **options: Any) -> ScenarioError:
     with pytest.raises(ScenarioError) as caught:
-        record(*seen, **options)
+        recorded(*seen, **options)
     assert str(caught.value).startswith(f"{SCENARIO.id}: ")
     assert "\n" not in str(caught.value)
     return caught.value
 
 
-def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: Any) -> None:
-    made = record()
+def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: Path) -> None:
+    made = recorded()
     assert made.ratios == pytest.approx(RATIOS)
-    assert made.latency_ms == (100.0,) * refresh.LOOKS
-    assert made.peak_memory_bytes == {"whole": 1000, "vae": 400}
-    assert made.counters == {"aten::mm": 10}
+    assert made.judged_ms == (100.0,) * refresh.SAMPLES
+    assert made.component_peak_bytes == {WHOLE: 1000, "vae": 400}
+    assert made.counts == counts(mm=10)
     assert made.ssim == 1.0
-    assert made.recorded["reason"] == "why"
-    assert made.hardware == {"threads": 1}
+    assert made.recorded.reason == "why"
+    assert made.recorded.hardware == HERE
+    assert made.recorded.sampled is None
     store = BaselineStore(tmp_path)
     store.stage("cpu", "storybook", "fp16", made)
     store.commit()
-    again = store.entry("cpu", "storybook", "fp16")
-    assert again is not None
-    assert again.to_json() == made.to_json()
+    assert BaselineStore(tmp_path).entry("cpu", "storybook", "fp16") == made
 
 
-def test_an_entry_says_what_was_timed_and_of_which_yardstick() -> None:
+def test_an_entry_says_what_was_timed_and_against_which_control_workload() -> None:
     steps = SCENARIO.workload.steps_of_timed_call
-    assert record().timing == {"steps": steps}
-    assert record(of=SCENARIO.reference).timing == {"steps": steps, "yardstick": VERSION}
+    assert recorded().recorded.timing == {"steps": steps}
+    reference = recorded(of=SCENARIO.reference)
+    assert reference.recorded.timing == {"steps": steps, "control": VERSION}
 
 
-def test_the_reference_has_no_likeness_to_itself() -> None:
-    assert record(of=SCENARIO.reference).ssim is None
+def test_the_reference_has_no_ssim_with_itself() -> None:
+    assert recorded(of=SCENARIO.reference).ssim is None
+
+
+def test_a_device_without_images_or_a_clock_records_the_rest() -> None:
+    simulated = FakeDevice(lacks={"images": "draws none", "clock": "takes no time"})
+    made = recorded(on=simulated, timings=())
+    assert (made.ssim, made.ratios, made.judged_ms) == (None, (), ())
+    assert made.recorded.timing == {}
+    assert made.counts
+
+
+# What is refused
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"counters": {"aten::mm": 11}}, "counters differs between two measurements (aten::mm"),
-        ({"counters": {}}, "aten::mm: 10 and 0"),
-        ({"peak_bytes": {"whole": 1001, "vae": 400}}, "peak memory differs"),
+        ({"counts": counts(mm=11)}, "counts differs between two measurements (aten::mm"),
+        ({"counts": Counts()}, "aten::mm: 10 and 0"),
+        ({"component_peak_bytes": {WHOLE: 1001, "vae": 400}}, "peak memory differs"),
     ],
 )
 def test_two_measurements_that_disagree_are_refused(changes: Any, words: str) -> None:
@@ -121,12 +139,11 @@ def test_two_measurements_that_disagree_are_refused(changes: Any, words: str) ->
 
 
 def test_an_allocator_s_peak_may_move_by_the_tolerance_and_no_more() -> None:
-    def twice(peak_bytes: int) -> Any:
-        return observation(), observation(peak_bytes={"whole": peak_bytes, "vae": 400})
+    def twice(peak_bytes: int) -> tuple[Observation, Observation]:
+        return observation(), observation(component_peak_bytes={WHOLE: peak_bytes, "vae": 400})
 
-    assert record(*twice(1010), on=device("cuda")).peak_memory_bytes["whole"] == 1000
-    refused = refusal(*twice(1020), on=device("cuda"))
-    assert "peak memory differs" in str(refused)
+    assert recorded(*twice(1010), on=gpu()).component_peak_bytes[WHOLE] == 1000
+    assert "peak memory differs" in str(refusal(*twice(1020), on=gpu()))
 
 
 def test_processes_that_disagree_are_refused_with_the_evidence() -> None:
@@ -136,14 +153,14 @@ def test_processes_that_disagree_are_refused_with_the_evidence() -> None:
     assert "load 0.5" in str(refused)
 
 
-def test_a_wrong_picture_is_refused() -> None:
-    refused = refusal(observation(pictures=PICTURES[:, ::-1]))
+def test_a_wrong_image_is_refused() -> None:
+    refused = refusal(observation(images=IMAGES[:1, ::-1]))
     assert refused.outcome is Outcome.BROKEN
     assert "below its limit" in str(refused)
 
 
-def test_a_picture_with_nan_is_refused() -> None:
-    refused = refusal(observation(pictures=PICTURES * math.nan))
+def test_an_image_with_nan_is_refused() -> None:
+    refused = refusal(observation(images=IMAGES[:1] * math.nan))
     assert refused.outcome is Outcome.BROKEN
 
 
@@ -154,24 +171,34 @@ def test_a_technique_that_is_not_in_effect_is_refused(when: str) -> None:
     assert refused.outcome is Outcome.NOT_ACTIVE
 
 
-def test_a_call_that_leaks_is_refused() -> None:
-    refused = refusal(observation(leak="a call left 2.00 MiB allocated; still alive: 1 x float32"))
-    assert "still alive: 1 x float32; nothing is recorded" in str(refused)
-
-
-def test_a_switch_that_is_left_behind_is_refused() -> None:
-    refused = refusal(observation(left_behind=("gradients: True -> False",)))
+@pytest.mark.parametrize("when", ["first", "second"])
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"leak": "a call left 2.00 MiB allocated; still alive: 1 x float32"},
+            "still alive: 1 x float32; nothing is recorded",
+        ),
+        ({"left_behind": ("gradients: True -> False",)}, "gradients: True -> False"),
+    ],
+    ids=["memory", "a switch"],
+)
+def test_what_leaves_something_behind_is_refused(
+    changes: dict[str, Any], why: str, when: str
+) -> None:
+    seen = [observation(**changes), observation()]
+    refused = refusal(*(seen if when == "first" else reversed(seen)))
     assert refused.outcome is Outcome.BROKEN
-    assert "gradients: True -> False" in str(refused)
+    assert why in str(refused)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"peak_bytes": {"whole": 0}},
-        {"peak_bytes": {"whole": 1000, "vae": -1}},
-        {"peak_bytes": {"whole": math.inf}},
-        {"counters": {"aten::mm": -1}},
+        {"component_peak_bytes": {WHOLE: 0}},
+        {"component_peak_bytes": {WHOLE: 1000, "vae": -1}},
+        {"component_peak_bytes": {WHOLE: math.inf}},
+        {"counts": counts(mm=-1)},
     ],
 )
 def test_an_impossible_figure_is_refused(changes: Any) -> None:
@@ -180,39 +207,178 @@ def test_an_impossible_figure_is_refused(changes: Any) -> None:
     assert "impossible, nothing is recorded" in str(refused)
 
 
-@pytest.mark.parametrize("busy_ms", [0.0, -1.0, math.nan, math.inf])
-def test_an_impossible_latency_is_refused(busy_ms: float) -> None:
-    timings = [*(timing(ratio) for ratio in RATIOS[:-1]), timing(0.5, busy_ms=busy_ms)]
-    assert "impossible" in str(refusal(timings=timings))
+@pytest.mark.parametrize("judged_ms", [0.0, -1.0, math.nan, math.inf])
+def test_an_impossible_latency_is_refused(judged_ms: float) -> None:
+    # A group of rounds refuses such a time itself.
+    impossible = replace(timing(0.5))
+    object.__setattr__(impossible.groups[0], "candidate_s", (judged_ms / 1000,) * 3)
+    assert "impossible" in str(refusal(timings=[*TIMINGS[:-1], impossible]))
 
 
 @pytest.mark.parametrize(
     ("on", "memory_bytes"),
-    [(device(), host_memory_bytes()), (device("cuda", memory_gib=2), 2 * GIB)],
+    [(FakeDevice(), host_memory_bytes()), (gpu(memory_gib=2), 2 * GIB)],
     ids=["cpu", "cuda"],
 )
 def test_more_memory_than_the_device_has_is_refused_and_all_of_it_is_not(
-    on: Any, memory_bytes: int
+    on: FakeDevice, memory_bytes: int
 ) -> None:
-    assert record(observation(peak_bytes={"whole": memory_bytes}), on=on)
-    refused = refusal(observation(peak_bytes={"whole": memory_bytes + 1}), on=on)
+    assert recorded(observation(component_peak_bytes={WHOLE: memory_bytes}), on=on)
+    refused = refusal(observation(component_peak_bytes={WHOLE: memory_bytes + 1}), on=on)
     assert "is more than the" in str(refused)
 
 
-def test_a_failing_look_refuses_the_whole() -> None:
-    def fail() -> Timing:
-        raise ScenarioError(Outcome.BROKEN, f"{SCENARIO.id}: a look ended with code 1")
+def test_a_sample_that_fails_refuses_the_whole() -> None:
+    def taken() -> Iterable[Timing]:
+        yield timing()
+        raise ScenarioError(SCENARIO.id, Outcome.BROKEN, "its process ended with code 1")
 
-    looks: Callable[[], Timing] = fail
-    refused = refusal(timings=(looks() for _ in RATIOS))
-    assert "ended with code 1" in str(refused)
+    assert "ended with code 1" in str(refusal(timings=taken()))
+
+
+# Samples of other hardware
+
+
+def stored_elsewhere(**changes: Any) -> Entry:
+    """An entry whose latency was sampled on other hardware than this."""
+    made = entry(**changes)
+    recorded = replace(made.recorded, hardware=ELSEWHERE, timing=timing_of(SCENARIO))
+    return replace(made, recorded=recorded)
+
+
+def test_samples_of_other_hardware_stay_and_everything_else_is_renewed() -> None:
+    stored = stored_elsewhere()
+    made = recorded(stored=stored, timings=())
+    assert (made.ratios, made.judged_ms) == (stored.ratios, stored.judged_ms)
+    assert made.counts == counts(mm=10) != stored.counts
+    assert made.component_peak_bytes == {WHOLE: 1000, "vae": 400}
+    assert made.ssim == 1.0
+    assert made.recorded.reason == "why"
+    assert made.recorded.hardware == ELSEWHERE
+    assert made.recorded.timing == stored.recorded.timing
+    assert refresh.keeps_samples(stored, SCENARIO, FakeDevice(hardware=HERE))
+    note = refresh.samples_note(SCENARIO, stored)
+    assert "as they were taken on Testron 9001, 1 thread" in note
+    assert note.endswith("refresh with --perf-replace-samples")
+
+
+def test_the_entry_says_when_and_with_what_its_samples_were_taken() -> None:
+    stored = stored_elsewhere()
+    sampled = Sampled(stored.recorded.date, stored.recorded.commit, dict(stored.recorded.software))
+    once = recorded(stored=stored, timings=())
+    assert once.recorded.sampled == sampled
+    assert once.recorded.date != sampled.date
+    twice = recorded(stored=once, timings=())
+    assert twice.recorded.sampled == sampled, "not when they were kept for the first time"
+
+
+def test_samples_of_other_hardware_are_replaced_where_that_is_asked_for() -> None:
+    made = recorded(stored=stored_elsewhere(), replace_samples=True)
+    assert made.ratios == pytest.approx(RATIOS)
+    assert made.recorded.hardware == HERE
+    assert made.recorded.sampled is None
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        entry(ratios=(), judged_ms=()),
+        replace(stored_elsewhere(), ratios=(), judged_ms=()),
+        replace(
+            stored_elsewhere(), recorded=replace(stored_elsewhere().recorded, timing={"steps": 1})
+        ),
+        replace(stored_elsewhere(), recorded=replace(stored_elsewhere().recorded, hardware=HERE)),
+    ],
+    ids=["no entry", "no samples", "none elsewhere", "of another call", "of this hardware"],
+)
+def test_without_usable_samples_of_other_hardware_new_ones_are_taken(stored: Entry | None) -> None:
+    assert not refresh.keeps_samples(stored, SCENARIO, FakeDevice(hardware=HERE))
+    made = recorded(stored=stored)
+    assert made.ratios == pytest.approx(RATIOS)
+    assert made.recorded.hardware == HERE
+
+
+# What is said
 
 
 def test_the_differences_say_old_and_new_of_every_figure() -> None:
     old = entry()
-    new = entry(latency_ms=(50.0,), ratios=(0.5,), counters={"aten::mm": 1}, ssim=None)
+    new = entry(judged_ms=(50.0,), ratios=(0.5,), counts=counts(mm=1), ssim=None)
     assert refresh.differences(SCENARIO, old, new) == (
         f"{SCENARIO.id}: latency 100 ms -> 50 ms, ratio x1.000 -> x0.500, peak 512.00 MiB, "
-        "2 counters changed, SSIM 0.9950 -> none"
+        "3 counts changed, SSIM 0.9950 -> none"
+    )
+    assert "1 count changed" in refresh.differences(
+        SCENARIO, old, replace(old, counts=replace(old.counts, totals={"operations": 1}))
     )
     assert refresh.differences(SCENARIO, None, new) == f"{SCENARIO.id}: new"
+
+
+# As a whole, on a bench that measures nothing
+
+BF16 = ("-k", "[storybook-bf16]", "--perf-update-baselines", "--perf-reason")
+
+
+def refreshed(folder: Path, *options: str, reason: str, **environment: str) -> tuple[Entry, str]:
+    """The stored entry after a refresh, and what the refresh said."""
+    result = run_suite(
+        *(*fake_bench.OPTIONS, *BF16, reason, "--perf-baselines", str(folder), *options),
+        **environment,
+    )
+    assert result.returncode == 0, result.stdout
+    made = BaselineStore(folder).entry(fake_bench.KEY, "storybook", "bf16")
+    assert made is not None
+    assert made.recorded.reason == reason
+    return made, result.stdout
+
+
+def test_the_command_keeps_the_samples_of_another_machine_and_says_how_to_replace_them(
+    tmp_path: Path,
+) -> None:
+    first, said = refreshed(tmp_path, reason="first")
+    assert "storybook-bf16: new" in said
+    assert len(first.ratios) == refresh.SAMPLES
+    other = {"FAKE_HARDWARE": "Testron 9001", "FAKE_SLOW": "storybook-bf16"}
+    kept, said = refreshed(tmp_path, reason="one more", FAKE_MORE="storybook-bf16", **other)
+    assert kept.ratios == first.ratios
+    assert kept.counts.operations["aten::mm"] == first.counts.operations["aten::mm"] + 1
+    assert "2 counts changed" in said
+    assert "taken on Testron 9000; to replace them" in " ".join(said.split())
+    replaced, said = refreshed(tmp_path, "--perf-replace-samples", reason="mine", **other)
+    assert replaced.ratios[0] == pytest.approx(1.5 * first.ratios[0], rel=1e-4)
+    assert replaced.recorded.hardware == {"accelerator": "Testron 9001"}
+    assert "to replace them" not in said
+
+
+def test_the_command_that_a_failure_prints_accepts_what_failed(tmp_path: Path) -> None:
+    refreshed(tmp_path, reason="first")
+    judged = (*fake_bench.OPTIONS, "--perf-baselines", str(tmp_path), "-k", "[storybook-bf16]")
+    assert run_suite(*judged).returncode == 0
+    spoilt = {"FAKE_MORE": "storybook-bf16"}
+    assert run_suite(*judged, **spoilt).returncode == 1
+    refreshed(tmp_path, reason="accepted", **spoilt)
+    assert run_suite(*judged, **spoilt).returncode == 0
+
+
+def test_a_scenario_that_is_refused_writes_no_other_either(tmp_path: Path) -> None:
+    folder = tmp_path / "baselines"
+    result = run_suite(
+        *(*fake_bench.OPTIONS, *BF16, "why", "--perf-baselines", str(folder)),
+        *("-k", "[storybook-bf16] or [storybook-sdpa]"),
+        FAKE_LEAK="storybook-sdpa",
+    )
+    assert result.returncode == 1
+    assert "a call left 2.00 MiB allocated; nothing is recorded" in result.stdout
+    assert "No baseline was written" in result.stdout
+    assert not folder.exists()
+
+
+def test_another_scenario_s_entry_stays_to_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / fake_bench.KEY / "storybook.json"
+    refreshed(tmp_path, "-k", "[storybook-bf16] or [storybook-sdpa]", reason="first")
+    before = json.loads(path.read_text(encoding="utf-8"))["scenarios"]["sdpa"]
+    refreshed(tmp_path, reason="second", FAKE_MORE="storybook-bf16")
+    after = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+    assert after["sdpa"] == before
+    assert after["bf16"]["recorded"]["reason"] == "second"

@@ -1,7 +1,8 @@
-"""The CUDA device, on a fake `torch.cuda` whose allocator follows a script."""
+"""The CUDA device, on a fake `torch.cuda`."""
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 from types import ModuleType, SimpleNamespace
@@ -11,74 +12,12 @@ import pytest
 import torch
 from torch import nn
 
-from fixtures.devices import WHOLE, DeviceError
+from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
-
-GIB = 2**30
-
-
-class FakeCuda:
-    """`torch.cuda` as far as the device asks it, with an allocator that only counts."""
-
-    def __init__(
-        self,
-        name: str = "NVIDIA H200",
-        memory: int = 139 * GIB,
-        capability: tuple[int, int] = (9, 0),
-        devices: int = 1,
-    ) -> None:
-        self.properties = SimpleNamespace(
-            name=name,
-            total_memory=memory,
-            major=capability[0],
-            minor=capability[1],
-            multi_processor_count=132,
-        )
-        self.devices = devices
-        self.log: list[str] = []
-        self.allocated = 0
-        self.peak = 0
-        self.workspace = 0
-
-    def allocate(self, size: int) -> None:
-        self.allocated += size
-        self.peak = max(self.peak, self.allocated)
-
-    def free(self, size: int) -> None:
-        self.allocated -= size
-
-    def is_available(self) -> bool:
-        return self.devices > 0
-
-    def device_count(self) -> int:
-        return self.devices
-
-    def current_device(self) -> int:
-        return 0
-
-    def get_device_properties(self, index: int) -> Any:
-        return self.properties
-
-    def synchronize(self, index: int) -> None:
-        self.log.append("synchronize")
-
-    def memory_allocated(self, index: int) -> int:
-        return self.allocated
-
-    def max_memory_allocated(self, index: int) -> int:
-        return self.peak
-
-    def reset_peak_memory_stats(self, index: int) -> None:
-        self.peak = self.allocated
-
-    def empty_cache(self) -> None:
-        self.log.append("empty_cache")
-
-    def clear_workspaces(self) -> None:
-        self.log.append("clear workspaces")
-        self.free(self.workspace)
-        self.workspace = 0
+from fixtures.records.metrics import MIB
+from fixtures.records.run import WHOLE
+from tests.devices.fake_cuda import GIB, FakeCuda
 
 
 class Allocating(nn.Module):
@@ -86,15 +25,15 @@ class Allocating(nn.Module):
 
     def __init__(self, cuda: FakeCuda, *scratch: int, kept: int = 0) -> None:
         super().__init__()
-        self.cuda, self.scratch, self.kept, self.calls = cuda, scratch, kept, 0
+        self.on, self.scratch, self.kept, self.calls = cuda, scratch, kept, 0
 
     def forward(self) -> None:
         size = self.scratch[self.calls % len(self.scratch)]
         self.calls += 1
         if size < 0:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory")
-        self.cuda.allocate(size)
-        self.cuda.free(size - self.kept)
+        self.on.allocate(size)
+        self.on.free(size - self.kept)
 
 
 def pipeline_of(cuda: FakeCuda, text: int = 10, unet: tuple[int, ...] = (50, 70)) -> Any:
@@ -105,6 +44,16 @@ def pipeline_of(cuda: FakeCuda, text: int = 10, unet: tuple[int, ...] = (50, 70)
     )
 
 
+EMPTY: Any = SimpleNamespace()
+
+
+@pytest.fixture(autouse=True)
+def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device empties real caches of torch, too: not those of the machine that runs this."""
+    for clear in ("_cuda_clearCublasWorkspaces", "_host_emptyCache"):
+        monkeypatch.setattr(torch._C, clear, lambda: None, raising=False)
+
+
 def call(pipeline: Any) -> None:
     pipeline.text_encoder()
     pipeline.unet()
@@ -112,12 +61,14 @@ def call(pipeline: Any) -> None:
     pipeline.vae.decoder()
 
 
-def test_what_the_management_library_tells_belongs_to_the_hardware() -> None:
-    told = SimpleNamespace(facts={"power_limit_w": 700}, surroundings="driver 1", read=lambda: None)
+def test_what_the_management_library_reports_belongs_to_the_hardware() -> None:
+    reported = SimpleNamespace(
+        facts={"power_limit_w": 700}, surroundings="driver 1", read=lambda: None
+    )
     cuda = FakeCuda()
     cuda.properties.uuid = "1234"
     asked: list[str] = []
-    device = CudaDevice(cuda=cuda, nvml=lambda uuid: asked.append(uuid) or told)  # type: ignore
+    device = CudaDevice(cuda=cuda, nvml=lambda uuid: asked.append(uuid) or reported)  # type: ignore
     assert device.hardware["power_limit_w"] == 700
     assert device.watch().sentence() == "driver 1"
     assert asked == ["1234"]
@@ -135,18 +86,23 @@ def test_the_peak_of_each_phase_is_its_own_and_includes_what_was_there() -> None
     pipeline = pipeline_of(cuda)
     with CudaDevice(cuda=cuda).observe(pipeline) as trace:
         call(pipeline)
-    assert trace.peak_bytes == {"text_encoder": 1010, "denoiser": 1071, "vae": 1041, WHOLE: 1071}
+    assert trace.component_peak_bytes == {
+        "text_encoder": 1010,
+        "denoiser": 1071,
+        "vae": 1041,
+        WHOLE: 1071,
+    }
     assert trace.calls == {"text_encoder": 1, "denoiser": 2, "vae": 1}
 
 
-def test_what_a_warm_up_took_does_not_count() -> None:
+def test_what_a_warm_up_needed_does_not_count() -> None:
     cuda = FakeCuda()
     cuda.allocate(5000)
     cuda.free(5000)
     pipeline = pipeline_of(cuda)
     with CudaDevice(cuda=cuda).observe(pipeline) as trace:
         call(pipeline)
-    assert trace.peak_bytes[WHOLE] == 71
+    assert trace.component_peak_bytes[WHOLE] == 71
 
 
 def test_what_comes_before_the_first_phase_counts_to_the_whole_only() -> None:
@@ -156,7 +112,7 @@ def test_what_comes_before_the_first_phase_counts_to_the_whole_only() -> None:
         cuda.allocate(500)
         cuda.free(500)
         call(pipeline)
-    assert trace.peak_bytes == {"text_encoder": 10, "denoiser": 71, "vae": 41, WHOLE: 500}
+    assert trace.component_peak_bytes == {"text_encoder": 10, "denoiser": 71, "vae": 41, WHOLE: 500}
 
 
 def test_a_phase_that_comes_back_keeps_its_larger_peak() -> None:
@@ -167,27 +123,14 @@ def test_a_phase_that_comes_back_keeps_its_larger_peak() -> None:
         pipeline.unet()
         pipeline.vae.decoder()
         pipeline.unet()
-    assert trace.peak_bytes["denoiser"] == 70
+    assert trace.component_peak_bytes["denoiser"] == 70
 
 
 def test_a_call_without_phases_still_has_a_whole_peak() -> None:
     cuda = FakeCuda()
-    with CudaDevice(cuda=cuda).observe(SimpleNamespace()) as trace:
+    with CudaDevice(cuda=cuda).observe(EMPTY) as trace:
         cuda.allocate(7)
-    assert trace.peak_bytes == {WHOLE: 7}
-
-
-def test_what_a_call_leaves_allocated_is_seen_and_what_it_returns_is_not() -> None:
-    cuda = FakeCuda()
-    device = CudaDevice(cuda=cuda)
-    pipeline = pipeline_of(cuda)
-    with device.observe(pipeline) as trace:
-        call(pipeline)
-    assert trace.leaked_bytes == 1
-    with device.observe(SimpleNamespace()) as trace:
-        cuda.allocate(9)
-        cuda.free(9)
-    assert trace.leaked_bytes == 0
+    assert trace.component_peak_bytes == {WHOLE: 7}
 
 
 def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,15 +141,15 @@ def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.Monk
     device = CudaDevice(cuda=cuda)
     peaks = []
     for _ in range(2):
-        with device.observe(SimpleNamespace()) as trace:
+        with device.observe(EMPTY) as trace:
             if not cuda.workspace:
-                cuda.workspace = 32
-                cuda.allocate(32)
+                cuda.workspace = 32 * MIB
+                cuda.allocate(32 * MIB)
             cuda.allocate(5)
             cuda.free(5)
-        peaks.append(trace.peak_bytes[WHOLE])
-        assert trace.leaked_bytes == 0
-    assert peaks == [37, 37]
+        peaks.append(trace.component_peak_bytes[WHOLE])
+        assert trace.leak is None
+    assert peaks == [32 * MIB + 5] * 2
 
 
 def test_release_frees_workspaces_before_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,23 +161,30 @@ def test_release_frees_workspaces_before_the_cache(monkeypatch: pytest.MonkeyPat
     assert cuda.log == ["synchronize", "clear workspaces", "empty_cache"]
 
 
-def test_out_of_memory_passes_through_and_leaves_no_hook() -> None:
+def test_out_of_memory_passes_through_and_leaves_nothing_behind() -> None:
     cuda = FakeCuda()
     pipeline = pipeline_of(cuda, unet=(50, -1))
     device = CudaDevice(cuda=cuda)
     with pytest.raises(torch.cuda.OutOfMemoryError), device.observe(pipeline) as trace:
         call(pipeline)
-    assert trace.peak_bytes["denoiser"] == 51
+    assert trace.component_peak_bytes["denoiser"] == 51
     assert not pipeline.unet._forward_pre_hooks
     assert not pipeline.vae.decoder._forward_pre_hooks
+    assert gc.isenabled()
+
+
+def test_no_garbage_is_collected_during_an_observed_call() -> None:
+    with CudaDevice(cuda=FakeCuda()).observe(EMPTY):
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 def test_the_clock_waits_for_what_is_queued() -> None:
     cuda = FakeCuda()
     device = CudaDevice(cuda=cuda)
-    first = device.busy_s()
+    first = device.clock_s()
     assert cuda.log == ["synchronize"]
-    assert device.busy_s() >= first
+    assert device.clock_s() >= first
 
 
 def fp32_precisions() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the profiler's trace says of a call, on traces written by hand and on a real one."""
+"""What the profiler's trace shows of a call, on traces written by hand and on a real one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.launches import (
-    CALL,
-    COUNTED,
+from fixtures.devices.launches import CALL, COUNTED, count, counted
+from fixtures.records.counts import (
+    BYTES_TO_DEVICE,
+    BYTES_TO_HOST,
+    COPIES_TO_DEVICE,
+    COPIES_TO_HOST,
+    COPIES_WITHIN,
     FILLS,
     LAUNCHES,
     SYNCS,
-    TO_DEVICE,
-    TO_DEVICE_BYTES,
-    TO_HOST,
-    TO_HOST_BYTES,
-    WITHIN,
-    count,
-    counters,
+    Counts,
 )
 
 
@@ -37,13 +35,13 @@ SPAN = {**event("user_annotation", CALL, at=0.0), "dur": 10.0}
         (event("gpu_memset", "Memset (Device)"), {FILLS: 1}),
         (
             event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", bytes=64),
-            {TO_DEVICE: 1, TO_DEVICE_BYTES: 64},
+            {COPIES_TO_DEVICE: 1, BYTES_TO_DEVICE: 64},
         ),
         (
             event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", bytes=32),
-            {TO_HOST: 1, TO_HOST_BYTES: 32},
+            {COPIES_TO_HOST: 1, BYTES_TO_HOST: 32},
         ),
-        (event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", bytes=8), {WITHIN: 1}),
+        (event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", bytes=8), {COPIES_WITHIN: 1}),
         (event("cuda_runtime", "cudaStreamSynchronize"), {SYNCS: 1}),
         (event("cuda_runtime", "cudaEventSynchronize"), {SYNCS: 1}),
         (event("cuda_runtime", "cudaDeviceSynchronize", at=12.0), {}),  # the profiler's own
@@ -53,14 +51,14 @@ SPAN = {**event("user_annotation", CALL, at=0.0), "dur": 10.0}
     ],
 )
 def test_each_event_counts_as_what_it_is(seen: dict[str, Any], expected: dict[str, int]) -> None:
-    found = counters([seen, SPAN])
-    assert found.keys() == set(COUNTED)
-    assert {name: count for name, count in found.items() if count} == expected
+    totals = counted([seen, SPAN]).totals
+    assert totals.keys() == set(COUNTED)
+    assert {name: count for name, count in totals.items() if count} == expected
 
 
-def test_a_trace_without_the_call_is_no_count() -> None:
+def test_a_trace_without_the_call_is_refused() -> None:
     with pytest.raises(ValueError, match="does not show"):
-        counters([event("kernel", "gemm")])
+        counted([event("kernel", "gemm")])
 
 
 def test_a_real_trace_is_understood() -> None:
@@ -72,5 +70,5 @@ def test_a_real_trace_is_understood() -> None:
 
     found = count(call, lambda: waited.append("wait"))
     assert waited == ["wait", "call", "wait"]
-    # A CPU launches no kernels; that the call was found is what this shows.
-    assert set(found.values()) == {0}
+    # A CPU launches no kernels: that the call was found is what this shows.
+    assert found == Counts(totals=dict.fromkeys(COUNTED, 0))

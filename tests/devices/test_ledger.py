@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices import WHOLE
 from fixtures.devices.ledger import StorageLedger, resident_tensors
+from fixtures.records.counts import OPERATIONS
+from fixtures.records.run import WHOLE
 from fixtures.workloads import WORKLOADS
 
 KIB = 1024
@@ -24,7 +26,7 @@ def test_the_peak_is_the_largest_sum_of_live_storages() -> None:
         second = torch.zeros(2 * KIB, dtype=torch.uint8)
         del first
         third = torch.zeros(KIB // 2, dtype=torch.uint8)
-    assert ledger.peak_bytes[WHOLE] == 3 * KIB
+    assert ledger.component_peak_bytes[WHOLE] == 3 * KIB
     assert ledger.live_bytes == second.nbytes + third.nbytes
 
 
@@ -33,14 +35,14 @@ def test_views_and_in_place_work_cost_nothing() -> None:
     with StorageLedger([tensor]) as ledger:
         view = tensor.view(2, -1)[1:]
         view.add_(1)
-    assert ledger.peak_bytes[WHOLE] == KIB
+    assert ledger.component_peak_bytes[WHOLE] == KIB
 
 
 def test_resident_weights_count_once_even_if_tied() -> None:
     tensor = torch.zeros(KIB, dtype=torch.uint8)
     with StorageLedger([tensor, tensor.view(-1), tensor]) as ledger:
         pass
-    assert ledger.peak_bytes[WHOLE] == KIB
+    assert ledger.component_peak_bytes[WHOLE] == KIB
 
 
 def test_each_component_has_its_own_peak() -> None:
@@ -52,7 +54,7 @@ def test_each_component_has_its_own_peak() -> None:
         del large
         ledger.enter_component("text_encoder")
         also = torch.zeros(KIB, dtype=torch.uint8)
-    assert ledger.peak_bytes == {WHOLE: 5 * KIB, "text_encoder": 2 * KIB, "vae": 5 * KIB}
+    assert ledger.component_peak_bytes == {WHOLE: 5 * KIB, "text_encoder": 2 * KIB, "vae": 5 * KIB}
     assert small.nbytes == also.nbytes == KIB
 
 
@@ -66,21 +68,53 @@ def test_one_leaked_kibibyte_is_seen() -> None:
                 if leak:
                     kept.append(tensor)
                 del tensor
-        return ledger.peak_bytes[WHOLE]
+        return ledger.component_peak_bytes[WHOLE]
 
     assert work(leak=True) - work(leak=False) == 2 * KIB
 
 
-def test_the_census_counts_operations_and_the_dtype_of_matrix_work() -> None:
+def test_operations_are_counted_and_matrix_operations_by_their_dtype() -> None:
     square = torch.eye(4)
     with StorageLedger() as ledger:
         square @ square
         (square.bfloat16() @ square.bfloat16()).float()
-    census = ledger.census()
-    assert census["aten::mm"] == 2
-    assert census["aten::_to_copy"] == 3
-    assert census["operations"] == 5
-    assert (census["compute float32"], census["compute bfloat16"]) == (1, 1)
+    counts = ledger.counts()
+    assert counts.operations == {"aten::mm": 2, "aten::_to_copy": 3}
+    assert counts.totals == {OPERATIONS: 5}
+    assert counts.compute_dtypes == {"float32": 1, "bfloat16": 1}
+
+
+def test_operations_are_told_by_the_kind_of_module_that_called_them() -> None:
+    class Block(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4, bias=False)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            made: torch.Tensor = self.linear(values)
+            return made + 1
+
+    block, values = Block(), torch.zeros(1, 4)
+    with torch.no_grad(), StorageLedger() as ledger:
+        block(values)
+        values + 1
+    counts = ledger.counts()
+    assert ledger.origins["aten::add in Block"] == 1
+    assert ledger.origins["aten::mm in Block"] == 1  # not in Linear, which everything has
+    assert ledger.origins["aten::add in the pipeline"] == 1
+    assert ledger.origins.total() == counts.totals[OPERATIONS]
+
+
+def test_a_module_that_raises_is_left() -> None:
+    class Raising(torch.nn.Module):
+        def forward(self) -> None:
+            raise ValueError
+
+    with StorageLedger() as ledger:
+        with contextlib.suppress(ValueError):
+            Raising()()
+        torch.zeros(1)
+    assert ledger.origins == {"aten::zeros in the pipeline": 1}
 
 
 def test_the_collector_is_on_again_after_an_error() -> None:
@@ -104,7 +138,7 @@ def test_the_ledger_agrees_with_the_profiler_to_the_byte(
     """The profiler also sees scratch inside kernels (oneDNN's reordered weights).
 
     Scratch is what is made and freed within one operation that the ledger saw. Python numbers that
-    torch wraps into tensors on the way are no operation's at all. All else must agree.
+    torch wraps into tensors on the way belong to no operation. All else must agree.
     """
     pipeline = WORKLOADS["storybook"].load(torch.float32)
     with torch.no_grad():
@@ -121,7 +155,7 @@ def test_the_ledger_agrees_with_the_profiler_to_the_byte(
             work(pipeline)
     events = json.loads(trace.read_text())["traceEvents"]
     peak = _profiled_peak(events, set(ledger.operations))
-    assert ledger.peak_bytes[WHOLE] - resident == peak
+    assert ledger.component_peak_bytes[WHOLE] - resident == peak
 
 
 def _profiled_peak(events: list[dict[str, Any]], seen: set[str]) -> int:
@@ -154,4 +188,5 @@ def _profiled_peak(events: list[dict[str, Any]], seen: set[str]) -> int:
 
 def _within(event: dict[str, Any], operation: dict[str, Any]) -> bool:
     start: float = operation["ts"]
-    return start <= event["ts"] <= start + operation["dur"]
+    at: float = event["ts"]
+    return start <= at <= start + float(operation["dur"])

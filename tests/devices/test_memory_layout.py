@@ -1,4 +1,4 @@
-"""Relocation: other places, the same weights, and pipelines that work as before."""
+"""LayoutRandomiser: other places, the same weights, and pipelines that work as before."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.similarity import ssim
 from fixtures.techniques import CATALOGUE
+from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS
 
-BRIEF = replace(
-    WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call, steps=2), _hosted={}
-)
+BRIEF = replace(WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call, steps=2))
 
 
 def places(pipeline: Any) -> list[int]:
@@ -24,18 +22,13 @@ def places(pipeline: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("technique", ["fp32", "channels_last", "layerwise_casting", "traced_unet"])
-def test_the_pictures_are_the_same_wherever_the_weights_lie(technique: str) -> None:
+def test_the_images_are_the_same_wherever_the_weights_lie(technique: str) -> None:
     device, workload = CpuDevice(), BRIEF
     with CATALOGUE[technique].applied(workload, device) as pipeline:
         before, at_first = workload.draw(pipeline), places(pipeline)
         strides = [p.stride() for p in pipeline.vae.parameters()]
-        device.relocate(pipeline)
+        device.randomise_layout(pipeline)
         moved = zip(at_first, places(pipeline), strict=True)
         assert all(before_at != now_at for before_at, now_at in moved)
         assert [p.stride() for p in pipeline.vae.parameters()] == strides
         assert ssim(workload.draw(pipeline), before) > 0.99999
-
-
-def test_fewer_steps_are_timed_than_drawn_where_the_workload_says_so() -> None:
-    assert WORKLOADS["storybook"].steps_of_timed_call < WORKLOADS["storybook"].call.steps
-    assert WORKLOADS["sd15"].steps_of_timed_call == WORKLOADS["sd15"].call.steps

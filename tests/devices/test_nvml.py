@@ -69,12 +69,12 @@ def nvml(library: FakeNvml) -> Nvml:
     return Nvml("1234", library)
 
 
-def test_facts_are_those_that_a_name_does_not_tell(nvml: Nvml) -> None:
+def test_facts_are_those_that_the_name_leaves_open(nvml: Nvml) -> None:
     assert nvml.facts == {"power_limit_w": 700, "mig": False, "ecc": True}
     assert nvml.surroundings == "driver 580.65, PCIe 5 x16"
 
 
-def test_what_a_device_does_not_answer_is_left_out() -> None:
+def test_what_a_device_does_not_report_is_left_out() -> None:
     library = FakeNvml()
     library.answers.clear()
     bare = Nvml("1234", library)
@@ -90,7 +90,7 @@ def test_a_quiet_device_is_undisturbed(nvml: Nvml) -> None:
 
 
 @pytest.mark.parametrize("reason", DISTURBING)
-def test_every_slow_down_is_named(reason: str, nvml: Nvml, library: FakeNvml) -> None:
+def test_every_reason_for_throttling_is_named(reason: str, nvml: Nvml, library: FakeNvml) -> None:
     library.reasons = library.bits[reason]
     assert nvml.read().disturbance == DISTURBING[reason]
 
@@ -126,7 +126,7 @@ def test_in_a_container_the_first_process_that_is_alone_is_ours(
     assert nvml.read().disturbance == "another process used it"
 
 
-def test_a_watch_says_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) -> None:
+def test_a_watch_gives_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) -> None:
     watch = GpuWatch(nvml.read, nvml.surroundings)
     assert watch.sentence() == "driver 580.65, PCIe 5 x16"
     assert watch.disturbance() is None
@@ -140,7 +140,7 @@ def test_a_watch_says_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) ->
     )
 
 
-def test_an_unknown_device_or_a_missing_driver_is_no_evidence(library: FakeNvml) -> None:
+def test_an_unknown_device_or_a_missing_driver_gives_no_evidence(library: FakeNvml) -> None:
     with pytest.raises(FakeNvml.NVMLError):
         Nvml("none", library)
     assert find_nvml("no such device") is None

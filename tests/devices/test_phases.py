@@ -62,7 +62,7 @@ def test_each_component_starts_once(denoiser: str) -> None:
     assert phases_of(Pipeline(denoiser)) == ["text_encoder", "denoiser", "vae"]
 
 
-def test_every_call_tells_its_phases_anew() -> None:
+def test_every_call_reports_its_phases_again() -> None:
     pipeline = Pipeline()
     seen: list[str] = []
     with Phases(pipeline, seen.append) as phases:
@@ -82,7 +82,7 @@ def test_calls_are_steps_and_slices() -> None:
 def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls() -> None:
     pipeline = Pipeline("transformer")
     pipeline.vae.post_quant_conv = None  # type: ignore[assignment]
-    pipeline.vae.decode = lambda latents: [pipeline.vae.decoder(latents) for _ in range(3)][-1]
+    pipeline.vae.decode = lambda latents: [pipeline.vae.decoder(latents) for _ in range(3)][-1]  # type: ignore[method-assign]
     seen: list[str] = []
     with Phases(pipeline, seen.append) as phases:
         pipeline()
@@ -96,7 +96,7 @@ def test_the_denoiser_has_one_of_two_names(name: str) -> None:
     assert denoiser(pipeline) is getattr(pipeline, name)
 
 
-def test_a_pipeline_without_a_denoiser_is_told() -> None:
+def test_a_pipeline_without_a_denoiser_is_refused() -> None:
     with pytest.raises(AttributeError, match="SimpleNamespace has no unet or transformer"):
         denoiser(SimpleNamespace(unet=None))
 
@@ -125,7 +125,7 @@ def test_a_module_that_refuses_its_hook_leaves_none_on_the_others() -> None:
             raise RuntimeError("no hooks here")
 
     pipeline = Pipeline()
-    pipeline.vae.decoder = Refusing()
+    pipeline.vae.decoder = Refusing()  # type: ignore[assignment]
     with pytest.raises(RuntimeError, match="no hooks here"), Phases(pipeline, print):
         pass
     assert hook_count(pipeline) == 0

@@ -1,36 +1,53 @@
-"""A look in a fresh process: what it brings back, and what becomes of it when it dies."""
+"""A scenario in a fresh process: what it brings back, and what becomes of it when it dies."""
 
 from __future__ import annotations
 
 import math
 import os
 import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from fixtures import worker
-from fixtures.measurement import ScenarioError
-from fixtures.rounds import Plan
-from fixtures.scenarios import Scenario, scenarios
-from fixtures.verdicts import Outcome
-from fixtures.worker import look_in_fresh_process, timing_from_json, timing_to_json
+from fixtures.measuring import fresh_process
+from fixtures.measuring.fresh_process import Change, FreshProcess, process_context
+from fixtures.measuring.rounds import Plan
+from fixtures.measuring.sampler import in_fresh_process, left
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.scenarios import Scenario, find_scenario
+from tests.support.fake_scenarios import fake_scenario
 
-SCENARIO = next(one for one in scenarios(["storybook"]) if one.technique.id == "sdpa")
+SCENARIO = find_scenario("storybook", "sdpa")
 PLAN = Plan(groups=2, pairs=1)
+Do = Callable[[], object]
 
 
-def with_apply(apply: Callable[[], Any], scenario: Scenario) -> Scenario:
-    """The scenario, doing something else in the other process."""
+def doing(act: Do, scenario: Scenario) -> Scenario:
+    """In the other process, a scenario whose every call does this and nothing else."""
 
-    def other(workload: Any, device: Any) -> Iterator[Any]:
-        yield apply()
+    def draw(steps: int | None = None) -> None:
+        act()
 
-    return replace(scenario, technique=replace(scenario.technique, apply=other))
+    return fake_scenario(
+        draw,
+        scenario.technique.id,
+        others={"fp32": fake_scenario(lambda steps=None: work(), "fp32")},
+    )
+
+
+def work() -> None:
+    """Take some CPU time, since a round of none is impossible."""
+    sum(range(100_000))
+
+
+def tell_where() -> None:
+    work()
+    raise RuntimeError(f"pid {os.getpid()}")
 
 
 def die_by_signal() -> None:
@@ -38,7 +55,7 @@ def die_by_signal() -> None:
 
 
 def leave() -> None:
-    os.write(2, b"first\nthe last thing it said\n")
+    os.write(2, b"first\nthe last line\n")
     os._exit(3)
 
 
@@ -50,53 +67,97 @@ def hang() -> None:
     time.sleep(600)
 
 
-def look(apply: Callable[[], Any]) -> ScenarioError:
+def change(act: Do) -> Change:
+    return partial(doing, act)
+
+
+def failure(act: Do) -> ScenarioError:
+    """What becomes of a sample in whose process this happens."""
     with pytest.raises(ScenarioError) as caught:
-        look_in_fresh_process(SCENARIO, "cpu", PLAN, partial(with_apply, apply))
+        in_fresh_process("cpu", change(act))(SCENARIO, PLAN)
     assert caught.value.outcome is Outcome.BROKEN
+    assert "\n" not in str(caught.value)
     return caught.value
 
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
-def test_a_look_brings_the_rounds_of_another_process(
+def test_a_sample_brings_the_rounds_of_another_process(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if method == "spawn":
-        monkeypatch.setattr(worker.sys, "platform", "darwin")
-    elif worker.sys.platform != "linux":
-        pytest.skip("looks are forked on Linux only")
-    assert worker.process_context("cpu").get_start_method() == method
-    timing = look_in_fresh_process(SCENARIO, "cpu", PLAN)
+        monkeypatch.setattr(sys, "platform", "darwin")
+    elif sys.platform != "linux":
+        pytest.skip("processes are forked on Linux only")
+    assert process_context("cpu").get_start_method() == method
+    timing = in_fresh_process("cpu")(SCENARIO, PLAN)
     assert len(timing.groups) == PLAN.groups
     assert len(timing.wall_s) == PLAN.rounds
-    assert math.isfinite(timing.look.log_ratio)
-    assert timing_from_json(timing_to_json(timing)) == timing
+    assert math.isfinite(timing.sample.log_ratio)
+    assert 0 < timing.evidence.cpu_share <= 1
 
 
 def test_no_process_is_forked_where_cuda_may_be_initialised() -> None:
-    assert worker.process_context("cuda").get_start_method() == "spawn"
+    assert process_context("cuda").get_start_method() == "spawn"
+
+
+def test_every_sample_has_a_process_of_its_own() -> None:
+    reasons = {failure(tell_where).reason for _ in range(2)}
+    assert len(reasons) == 2
+    assert f"raised RuntimeError: pid {os.getpid()}" not in reasons
+
+
+def test_a_process_can_be_asked_for_one_round_at_a_time() -> None:
+    with left(FreshProcess(SCENARIO, "cpu", change(work))) as process:
+        process.place()
+        one, other = process.round(), process.round()
+        process.place()
+        evidence = process.evidence()
+    assert min(one.judged_s, other.judged_s, one.wall_s, other.wall_s) > 0
+    assert 0 <= evidence.cpu_share <= 1
+
+
+def test_what_fails_in_a_round_is_a_sentence_and_so_is_every_request_after_it() -> None:
+    with left(FreshProcess(SCENARIO, "cpu", change(fail))) as process:
+        for _ in range(2):
+            with pytest.raises(ScenarioError) as caught:
+                process.place()
+            assert caught.value.outcome is Outcome.BROKEN
+
+
+def test_closing_ends_the_process_whatever_it_does_and_may_be_done_twice() -> None:
+    process = FreshProcess(SCENARIO, "cpu", change(hang))
+    process.close()
+    process.close()
+    assert not process._process.is_alive()
+    assert not process._output.parent.exists()
 
 
 def test_a_crash_is_a_sentence_that_names_the_signal() -> None:
-    assert str(look(die_by_signal)).startswith("storybook-sdpa: a look ended with SIGSEGV: ")
+    assert failure(die_by_signal).reason.startswith("its process ended with SIGSEGV: ")
 
 
-def test_an_exit_is_a_sentence_with_the_last_words() -> None:
-    assert str(look(leave)) == ("storybook-sdpa: a look ended with code 3: the last thing it said")
+def test_an_exit_is_a_sentence_with_the_last_line() -> None:
+    assert str(failure(leave)) == ("storybook-sdpa: its process ended with code 3: the last line")
 
 
 def test_an_exception_is_a_sentence() -> None:
-    assert "raised ZeroDivisionError: injected" in str(look(fail))
+    assert failure(fail).reason == "raised ZeroDivisionError: injected"
 
 
-def test_a_look_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "LOOK_LIMIT_S", 5.0)
+def test_a_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_process, "RESPONSE_LIMIT_S", 5.0)
     started_s = time.monotonic()
-    assert str(look(hang)) == "storybook-sdpa: a look took more than 5 s"
+    assert str(failure(hang)) == "storybook-sdpa: its process took more than 5 s"
     assert time.monotonic() - started_s < 60
 
 
 def test_a_scenario_that_the_other_process_does_not_know_is_a_sentence() -> None:
     strange = replace(SCENARIO, technique=replace(SCENARIO.technique, id="strange"))
-    with pytest.raises(ScenarioError, match="KeyError: 'storybook-strange'"):
-        look_in_fresh_process(strange, "cpu", PLAN)
+    with pytest.raises(ScenarioError, match="Technique 'strange' is unknown; known are"):
+        in_fresh_process("cpu")(strange, PLAN)
+
+
+def test_an_output_without_a_line_has_a_last_line_too(tmp_path: Path) -> None:
+    assert fresh_process.last_line(tmp_path / "none") == "no message"
+    (tmp_path / "empty").write_text("\n \n", encoding="utf-8")
+    assert fresh_process.last_line(tmp_path / "empty") == "no message"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.calibration import (
+from fixtures.commands.calibration import (
     HIGHEST,
     PROMPTS,
     draw_all,
     highest_controls,
     suggested_min_ssim,
 )
-from fixtures.controls import DOES_NOT_SEPARATE
 from fixtures.devices.cpu import CpuDevice
+from fixtures.measuring.negative_controls import DOES_NOT_SEPARATE
 from fixtures.scenarios import scenarios
 
 NAMES = (
@@ -30,7 +30,7 @@ NAMES = (
 CALLS = {
     "storybook": [{"prompt": prompt, "seed": 0} for prompt in PROMPTS[:3]],
     "storybook-batch8": [{"prompt": PROMPTS[0], "seed": 0}],
-    # Of twelve pictures the one that half the steps come nearest to.
+    # Of twelve images the one that half the steps come nearest to.
     "storybook-256": [{"prompt": PROMPTS[0], "seed": 1}],
 }
 
@@ -43,7 +43,7 @@ def limits(workload: str) -> list[float]:
 
 @pytest.fixture(scope="module", params=CALLS)
 def controls(request: pytest.FixtureRequest) -> tuple[str, dict[str, float]]:
-    """A workload, and the highest SSIM of each control with its fp32 pictures."""
+    """A workload, and the highest SSIM of each control with its fp32 images."""
     device = CpuDevice()
     reference = scenarios([request.param])[0]
     assert reference.is_reference
@@ -53,21 +53,21 @@ def controls(request: pytest.FixtureRequest) -> tuple[str, dict[str, float]]:
 
 
 def test_the_controls_are_these(controls: tuple[str, dict[str, float]]) -> None:
-    workload, likeness = controls
-    assert tuple(likeness) == NAMES
+    workload, similarity = controls
+    assert tuple(similarity) == NAMES
     assert DOES_NOT_SEPARATE.get(workload, frozenset()) < set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_picture_is_refused_by_every_technique_s_min_ssim(
+def test_a_wrong_image_is_refused_by_every_technique_s_min_ssim(
     name: str, controls: tuple[str, dict[str, float]]
 ) -> None:
-    workload, likeness = controls
+    workload, similarity = controls
     laxest = min(limits(workload))
     if name in DOES_NOT_SEPARATE.get(workload, frozenset()):
-        assert likeness[name] > laxest, "it separates by now: use it"
+        assert similarity[name] > laxest, "it separates by now: use it"
     else:
-        assert likeness[name] < laxest
+        assert similarity[name] < laxest
 
 
 @pytest.mark.parametrize("workload", CALLS)

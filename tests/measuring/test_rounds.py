@@ -1,245 +1,212 @@
-"""Paired rounds, on a fake clock: what is timed, in which order, and what is not timed."""
+"""Paired rounds between two fake sides: their order, their placement, and what is disturbed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import math
+from collections.abc import Callable, Collection
 
 import pytest
 
-from fixtures.devices import Undisturbed
-from fixtures.measurement import ScenarioError
-from fixtures.placing import MOST_SETTLING
-from fixtures.rounds import ROUNDS_S, PairedRounds, Plan
-from fixtures.scenarios import Scenario
-from fixtures.techniques.registry import CATALOGUE, Technique
-from fixtures.verdicts import Outcome
+from fixtures.measuring.control import VERSION
+from fixtures.measuring.rounds import (
+    DISTURBED_CAP,
+    ROUNDS_S,
+    Plan,
+    Round,
+    finished,
+    paired_rounds,
+    plan_of,
+    timing_of,
+)
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.timing import Evidence, Timing
+from fixtures.scenarios import find_scenario
+from tests.support.fake_scenarios import STEPS, fake_scenario
 
 REFERENCE_S = 1.0
 CANDIDATE_S = 1.5
-BUILD_S = 100.0
+SCENARIO = fake_scenario(lambda: None)
 
 
-class FakeDevice:
-    """A device whose clock moves only when work is done on it."""
+class Side:
+    """Something timed whose n-th round lasts `seconds(n)`, on the wall ten times as long.
 
-    name = key = "fake"
-    warms_up = False
+    The rounds of the numbers in `hot` are disturbed. What is asked of it is kept in a log that two
+    sides share.
+    """
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
-        self.synchronised = 0
-        self.released = 0
-        self.relocated: list[str] = []
-        self.watching: Any = Undisturbed()
+    def __init__(
+        self,
+        name: str,
+        log: list[str],
+        seconds: Callable[[int], float],
+        hot: Collection[int] = (),
+    ) -> None:
+        self._name = name
+        self._log = log
+        self._seconds = seconds
+        self._hot = hot
+        self._rounds = 0
 
-    def busy_s(self) -> float:
-        return self.now_s
+    def place(self) -> None:
+        self._log.append(f"place {self._name}")
 
-    def synchronize(self) -> None:
-        self.synchronised += 1
+    def round(self) -> Round:
+        self._log.append(self._name)
+        self._rounds += 1
+        judged_s = self._seconds(self._rounds)
+        return Round(judged_s, 10 * judged_s, "it was hot" if self._rounds in self._hot else None)
 
-    def release(self) -> None:
-        self.released += 1
+    def evidence(self) -> Evidence:
+        return Evidence(load=0.5, steal=0.0, cpu_share=1.0, device=f"seen by {self._name}")
 
-    def watch(self) -> Any:
-        return self.watching
-
-    def relocate(self, pipeline: tuple[str, float]) -> None:
-        self.now_s += BUILD_S
-        self.relocated.append(pipeline[0])
-
-
-class FakeWorkload:
-    """Draws by letting the clock run, and writes down who drew."""
-
-    name = "fake"
-    weights = ""
-
-    def __init__(self, device: FakeDevice) -> None:
-        self.device = device
-        self.log: list[str] = []
-        self.drift = 1.0
-
-    def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
-        name, seconds = pipeline
-        self.device.now_s += 7.0 if steps else seconds * self.drift
-        self.log.append(name.lower() if steps else name)
-
-    def draw_timed(self, pipeline: tuple[str, float]) -> None:
-        self.draw(pipeline)
+    def close(self) -> None:
+        self._log.append(f"close {self._name}")
 
 
-def _scenario(workload: FakeWorkload, candidate_s: float = CANDIDATE_S) -> Scenario:
-    def technique(name: str, seconds: float) -> Technique:
-        def apply(work: FakeWorkload, device: FakeDevice) -> Iterator[Any]:
-            device.now_s += BUILD_S
-            work.log.append(f"build {name}")
-            yield (name, seconds)
-            work.log.append(f"leave {name}")
-
-        base = CATALOGUE["fp16"]
-        return Technique(
-            id=name,
-            help="",
-            family=base.family,
-            document="",
-            apply=apply,  # type: ignore[arg-type]
-            proof=base.proof,
-            min_ssim_by_workload={"": 1.0},
-        )
-
-    class FakeScenario(Scenario):
-        @property
-        def reference(self) -> Scenario:
-            return Scenario(self.workload, technique("R", REFERENCE_S))
-
-    return FakeScenario(workload, technique("C", candidate_s))  # type: ignore[arg-type]
+def sides(
+    log: list[str],
+    *,
+    reference: Callable[[int], float] = lambda number: REFERENCE_S,
+    candidate: Callable[[int], float] = lambda number: CANDIDATE_S,
+    hot_references: Collection[int] = (),
+    hot_candidates: Collection[int] = (),
+) -> tuple[Side, Side]:
+    """The reference R and the candidate C."""
+    return Side("R", log, reference, hot_references), Side("C", log, candidate, hot_candidates)
 
 
-@pytest.fixture
-def device() -> FakeDevice:
-    return FakeDevice()
+def timed(groups: int, pairs: int, both: tuple[Side, Side]) -> Timing:
+    return finished(paired_rounds(SCENARIO, *both, Plan(groups, pairs)))
 
 
-@pytest.fixture
-def workload(device: FakeDevice) -> FakeWorkload:
-    return FakeWorkload(device)
+def test_each_candidate_round_stands_between_two_reference_rounds() -> None:
+    log: list[str] = []
+    timed(2, 2, sides(log))
+    assert "".join(name for name in log if len(name) == 1) == "RCRCR" * 2
 
 
-def _rounds(workload: FakeWorkload, plan: Plan, **options: Any) -> PairedRounds:
-    return PairedRounds(_scenario(workload), workload.device, plan, **options)  # type: ignore[arg-type]
+def test_both_are_placed_anew_for_each_group_and_neither_is_always_the_first() -> None:
+    log: list[str] = []
+    timed(3, 1, sides(log))
+    assert log == [
+        *("place R", "place C", "R", "C", "R"),
+        *("place C", "place R", "R", "C", "R"),
+        *("place R", "place C", "R", "C", "R"),
+    ]
 
 
-def test_each_candidate_round_stands_between_two_reference_rounds(workload: FakeWorkload) -> None:
-    _rounds(workload, Plan(groups=2, pairs=2)).run()
-    drawn = "".join(name for name in workload.log if name in ("R", "C"))
-    assert drawn == "RCRCR" * 2
+def test_another_placement_can_be_given() -> None:
+    log: list[str] = []
+    rounds = paired_rounds(
+        SCENARIO, *sides(log), Plan(2, 1), place=lambda reference, candidate: log.append("both")
+    )
+    finished(rounds)
+    assert log == ["both", "R", "C", "R"] * 2
 
 
-def test_every_group_lies_elsewhere_and_neither_is_always_placed_first(
-    workload: FakeWorkload, device: FakeDevice
-) -> None:
-    _rounds(workload, Plan(groups=3, pairs=1)).run()
-    assert device.relocated == ["R", "C", "C", "R", "R", "C"]
-    assert "".join(name for name in workload.log if len(name) == 1) == "rcRCR" * 3
+def test_neither_side_is_closed() -> None:
+    log: list[str] = []
+    timed(1, 1, sides(log))
+    assert not any(entry.startswith("close") for entry in log)
 
 
-def test_pipelines_are_built_once_and_left(workload: FakeWorkload) -> None:
-    _rounds(workload, Plan(groups=3, pairs=1)).run()
-    for name in ("R", "C"):
-        assert workload.log.count(f"build {name}") == workload.log.count(f"leave {name}") == 1
-
-
-def test_building_and_warming_up_are_not_timed(workload: FakeWorkload) -> None:
-    timing = _rounds(workload, Plan(groups=2, pairs=2)).run()
+def test_the_timing_holds_both_clocks_and_the_candidate_s_evidence() -> None:
+    timing = timed(2, 2, sides([]))
     for group in timing.groups:
         assert group.reference_s == (REFERENCE_S,) * 3
         assert group.candidate_s == (CANDIDATE_S,) * 2
-    assert timing.busy_ms == CANDIDATE_S * 1000
+        assert group.disturbed == ()
+    assert timing.wall_s == (10 * CANDIDATE_S,) * 4
+    assert timing.judged_ms == 1000 * CANDIDATE_S
+    assert timing.evidence.device == "seen by C"
 
 
-def test_drift_of_the_machine_cancels(workload: FakeWorkload) -> None:
-    class Drifting(FakeWorkload):
-        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
-            self.drift *= 1.05
-            super().draw(pipeline, steps)
+def test_drift_of_the_machine_cancels() -> None:
+    drift = 1.05
+    timing = timed(
+        1,
+        3,
+        sides(
+            [],
+            reference=lambda number: REFERENCE_S * drift ** (2 * number),
+            candidate=lambda number: CANDIDATE_S * drift ** (2 * number + 1),
+        ),
+    )
+    assert timing.sample.log_ratio == pytest.approx(math.log(CANDIDATE_S / REFERENCE_S))
 
-    timing = _rounds(Drifting(workload.device), Plan(groups=1, pairs=3)).run()
-    assert timing.look.log_ratio == pytest.approx(0.405465, abs=1e-6)  # log(1.5)
+
+def test_the_consumer_runs_the_candidate_s_rounds_and_nothing_else() -> None:
+    log: list[str] = []
+    rounds = paired_rounds(SCENARIO, *sides(log), Plan(1, 2))
+    first = next(rounds)
+    assert log == ["place R", "place C", "R"]
+    first()
+    assert log[3:] == ["C"]
+    next(rounds)()
+    assert log[4:] == ["R", "C"]
+    with pytest.raises(StopIteration):
+        next(rounds)
+    assert log[6:] == ["R"]
 
 
-def test_both_ends_of_a_round_are_synchronised(workload: FakeWorkload, device: FakeDevice) -> None:
-    _rounds(workload, Plan(groups=1, pairs=2)).run()
-    assert device.synchronised == 2 * len([name for name in workload.log if name in ("R", "C")])
+# Disturbed rounds
+
+
+def test_a_disturbed_candidate_round_is_kept_and_does_not_count() -> None:
+    timing = timed(
+        2,
+        2,
+        sides(
+            [],
+            candidate=lambda number: CANDIDATE_S * (9 if number == 3 else 1),
+            hot_candidates=[3],
+        ),
+    )
+    assert [group.disturbed for group in timing.groups] == [(), (True, False)]
+    assert timing.groups[1].candidate_s == (9 * CANDIDATE_S, CANDIDATE_S)
+    assert timing.sample.log_ratio == pytest.approx(math.log(CANDIDATE_S / REFERENCE_S))
 
 
 @pytest.mark.parametrize(
-    ("gains", "calls"),
-    [((1.0,), 2), ((1.5, 1.2, 1.0), 4), ((0.5,) * 99, 1 + MOST_SETTLING)],
-    ids=["at once", "in the end", "never"],
+    ("hot", "disturbed"),
+    [(1, (True, False, False)), (2, (True, True, False)), (4, (False, False, True))],
+    ids=["first", "between", "last"],
 )
-def test_a_device_that_warms_up_is_called_until_it_is_stable(
-    gains: tuple[float, ...], calls: int, device: FakeDevice
+def test_a_disturbed_reference_round_spoils_the_pairs_beside_it(
+    hot: int, disturbed: tuple[bool, ...]
 ) -> None:
-    class Warming(FakeWorkload):
-        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
-            place = self.log.count(pipeline[0])
-            self.drift = gains[place] if place < len(gains) and len(gains) < 99 else 1.0
-            if len(gains) == 99:
-                self.drift = 0.5**place
-            super().draw(pipeline, steps)
-
-    device.warms_up = True
-    workload = Warming(device)
-    rounds = _rounds(workload, Plan(groups=1, pairs=1))
-    rounds.before_round()
-    drawn = [name for name in workload.log if name in ("R", "C")]
-    assert drawn == ["R"] * calls + ["C"] * calls + ["R"]
+    timing = timed(3, 3, sides([], hot_references=[hot]))
+    assert [group.disturbed for group in timing.groups] == [disturbed, (), ()]
 
 
-class Disturbed:
-    """Says that rounds of these numbers were disturbed."""
-
-    def __init__(self, *numbers: int) -> None:
-        self._numbers = numbers
-        self._round = 0
-
-    def disturbance(self) -> str | None:
-        self._round += 1
-        return "it was hot" if self._round in self._numbers else None
-
-    def sentence(self) -> str:
-        return "at most 90 °C"
-
-
-def test_a_disturbed_round_does_not_count_and_is_kept(workload: FakeWorkload) -> None:
-    class Slower(FakeWorkload):
-        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
-            self.drift = 9.0 if self.log.count("C") == 2 and pipeline[0] == "C" else 1.0
-            super().draw(pipeline, steps)
-
-    slower = Slower(workload.device)
-    slower.device.watching = Disturbed(3)
-    timing = _rounds(slower, Plan(groups=2, pairs=2)).run()
-    assert [group.disturbed for group in timing.groups] == [(), (True, False)]
-    assert timing.groups[1].candidate_s == (9 * CANDIDATE_S, CANDIDATE_S)
-    assert len(timing.groups[1].log_ratios()) == 1
-    assert timing.look.log_ratio == pytest.approx(0.405465, abs=1e-6)
-    assert timing.evidence.sentence().endswith("; at most 90 °C")
-
-
-def test_too_many_disturbed_rounds_are_no_latency(workload: FakeWorkload) -> None:
-    workload.device.watching = Disturbed(1, 4)
+def test_as_many_disturbed_rounds_as_the_cap_are_left_out_and_one_more_is_no_latency() -> None:
+    plan = Plan(groups=4, pairs=2)
+    cap = int(DISTURBED_CAP * plan.rounds)
+    timing = timed(plan.groups, plan.pairs, sides([], hot_candidates=range(1, cap + 1)))
+    assert sum(sum(group.disturbed) for group in timing.groups) == cap
     with pytest.raises(ScenarioError) as caught:
-        _rounds(workload, Plan(groups=2, pairs=2)).run()
+        timed(plan.groups, plan.pairs, sides([], hot_candidates=range(1, cap + 2)))
+    assert caught.value.scenario == SCENARIO.id
     assert caught.value.outcome is Outcome.INCONCLUSIVE
-    assert "fake-C: 2 of 4 rounds on fake were disturbed (it was hot)" in str(caught.value)
+    assert caught.value.reason.startswith(f"{cap + 1} of 8 rounds were disturbed (it was hot); ")
 
 
-def test_progress_counts_the_rounds(workload: FakeWorkload) -> None:
-    seen: list[tuple[int, int]] = []
-    _rounds(
-        workload, Plan(groups=2, pairs=1), progress=lambda done, of: seen.append((done, of))
-    ).run()
-    assert seen == [(1, 2), (2, 2)]
+def test_the_commonest_reason_is_named() -> None:
+    class Mixed(Side):
+        def round(self) -> Round:
+            done = super().round()
+            why = "it was hot" if self._rounds == 1 else "another process ran"
+            return Round(done.judged_s, done.wall_s, why)
+
+    reference, _ = sides([])
+    with pytest.raises(
+        ScenarioError, match=r"3 of 3 rounds were disturbed \(another process ran\)"
+    ):
+        timed(1, 3, (reference, Mixed("C", [], lambda number: CANDIDATE_S)))
 
 
-def test_a_round_that_raises_is_a_broken_scenario_and_leaves_nothing_built(
-    workload: FakeWorkload, device: FakeDevice
-) -> None:
-    class Failing(FakeWorkload):
-        def draw(self, pipeline: tuple[str, float], steps: int | None = None) -> None:
-            if pipeline[0] == "C" and steps is None:
-                raise MemoryError("injected")
-            super().draw(pipeline, steps)
-
-    failing = Failing(device)
-    with pytest.raises(ScenarioError, match="fake-C: ran out of memory on fake") as caught:
-        _rounds(failing, Plan()).run()
-    assert caught.value.outcome is Outcome.BROKEN
-    assert failing.log.count("leave C") == failing.log.count("leave R") == 1
-    assert device.released > 0
+# Plans
 
 
 def test_a_slow_call_gets_fewer_groups_but_at_least_two() -> None:
@@ -249,3 +216,17 @@ def test_a_slow_call_gets_fewer_groups_but_at_least_two() -> None:
     middling = Plan.for_call(1.0)
     assert 2 < middling.groups < plan.groups
     assert middling.groups * (2 * middling.pairs + 1) * 1.0 <= ROUNDS_S
+
+
+def test_a_plan_is_for_the_timed_call_which_may_take_fewer_steps_than_the_observed_one() -> None:
+    scenario = find_scenario("storybook", "sdpa")
+    workload = scenario.workload
+    assert workload.steps_of_timed_call < workload.call.steps
+    share = workload.steps_of_timed_call / workload.call.steps
+    assert plan_of(scenario, 2.0) == Plan.for_call(2.0 * share) != Plan.for_call(2.0)
+
+
+def test_a_ratio_is_of_so_many_steps_and_the_reference_s_of_a_version_of_the_control() -> None:
+    assert timing_of(SCENARIO) == {"steps": STEPS}
+    reference = fake_scenario(lambda: None, name="fp32")
+    assert timing_of(reference) == {"steps": STEPS, "control": VERSION}

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.similarity import seam_contrast
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.vae import tile_borders_px
 from fixtures.verdicts import SEAM_LIMIT, Case, Outcome, judge_seams
+from fixtures.verdicts.similarity import seam_contrast
 from fixtures.workloads import WORKLOADS
 
 CASE = Case("storybook-256-vae_tiling", None, {})
 
 
-def test_a_line_through_the_picture_is_a_seam() -> None:
+def test_a_line_through_the_image_is_a_seam() -> None:
     smooth = np.random.default_rng(0).random((1, 16, 16, 3)) * 0.1 + 0.4
     broken = smooth.copy()
     broken[:, 8:] += 0.4
@@ -27,10 +27,10 @@ def test_a_line_through_the_picture_is_a_seam() -> None:
     assert seam_contrast(broken, smooth, [4]) == pytest.approx(1.0)
 
 
-def test_without_a_border_inside_the_picture_nothing_can_be_said() -> None:
-    picture = np.random.default_rng(0).random((1, 16, 16, 3))
+def test_without_a_border_inside_the_image_nothing_can_be_said() -> None:
+    image = np.random.default_rng(0).random((1, 16, 16, 3))
     with pytest.raises(ValueError, match="no tile border"):
-        seam_contrast(picture, picture, [0, 16, 99])
+        seam_contrast(image, image, [0, 16, 99])
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.timeline import START, Recorder
+from fixtures.records.timeline import START, Recorder
 
 
 def test_the_peak_names_its_holders_and_its_operation() -> None:
@@ -46,11 +46,13 @@ def test_a_timeline_has_at_least_two_points() -> None:
         Recorder(1)
 
 
+WIDE = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 CHANGES = st.lists(st.one_of(st.none(), st.integers(-20, 100)), max_size=200)
 
 
+@WIDE
 @given(changes=CHANGES, most=st.integers(2, 16))
-def test_merging_keeps_the_peak_and_the_order(changes: list[int | None], most: int) -> None:
+def test_merging_points_keeps_the_peak_and_the_order(changes: list[int | None], most: int) -> None:
     few, all_of_them = Recorder(most), Recorder(10_000)
     for change in changes:
         for recorder in (few, all_of_them):

@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.report.page import page
-from tests.benchmark_report import large_run
-from tests.browser import FOUND, MISSING, chromium
-from tests.running import run_suite
-from tests.test_report_page import some_run
+from tests.benchmarks.report import large_run
+from tests.report.test_page import illustrated_run
+from tests.support.browser import FOUND, MISSING, chromium
+from tests.support.running import run_suite
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.skipif(FOUND is None, reason=MISSING)
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator[Browser]:
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with chromium() as launched:
         yield launched
 
 
 @contextmanager
-def visited(browser: Any, file: Path) -> Iterator[Any]:
+def visited(browser: Browser, file: Path) -> Iterator[Page]:
     """The page in a tab; afterwards nothing was said on the console and nothing was fetched."""
     tab = browser.new_page()
     said: list[str] = []
@@ -42,20 +45,20 @@ def visited(browser: Any, file: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     file = tmp_path / "report.html"
-    file.write_text(page(some_run(), strict=False), encoding="utf-8")
+    file.write_text(page(illustrated_run(), strict=False), encoding="utf-8")
     with visited(browser, file) as tab:
         yield tab
 
 
-def shown(tab: Any) -> list[str]:
+def shown(tab: Page) -> list[str | None]:
     return [
         body.get_attribute("data-name") for body in tab.locator("#scenarios > tbody:visible").all()
     ]
 
 
-def test_filters_leave_what_fits_and_count_it(opened: Any) -> None:
+def test_filters_leave_what_fits_and_count_it(opened: Page) -> None:
     assert shown(opened) == ["storybook-fp32", "storybook-fp16", "storybook-tf32"]
     opened.locator("#status").select_option("regression")
     assert shown(opened) == ["storybook-fp16"]
@@ -68,7 +71,7 @@ def test_filters_leave_what_fits_and_count_it(opened: Any) -> None:
     assert shown(opened) == ["storybook-fp32"]
 
 
-def test_a_click_sorts_by_figure_and_another_turns_it_and_the_rest_stays_last(opened: Any) -> None:
+def test_a_click_sorts_by_figure_and_another_turns_it_and_the_rest_stays_last(opened: Page) -> None:
     memory = opened.get_by_role("button", name="peak memory")
     memory.click()
     assert shown(opened) == ["storybook-fp16", "storybook-fp32", "storybook-tf32"]
@@ -77,9 +80,9 @@ def test_a_click_sorts_by_figure_and_another_turns_it_and_the_rest_stays_last(op
     assert opened.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
 
 
-def test_a_scenario_opens_and_closes_by_keyboard(opened: Any) -> None:
+def test_a_scenario_opens_and_closes_by_keyboard(opened: Page) -> None:
     opener = opened.get_by_role("button", name="fp16")
-    detail = opened.get_by_text("fp16 says why")
+    detail = opened.get_by_text("storybook-fp16 says why")
     assert not detail.is_visible()
     opener.focus()
     opened.keyboard.press("Enter")
@@ -89,10 +92,10 @@ def test_a_scenario_opens_and_closes_by_keyboard(opened: Any) -> None:
     assert not detail.is_visible()
 
 
-def test_the_slider_uncovers_the_reference(opened: Any) -> None:
+def test_the_slider_uncovers_the_reference(opened: Page) -> None:
     opened.get_by_role("button", name="fp16").click()
-    slider = opened.get_by_role("slider", name="picture 2")
-    over = opened.get_by_role("img", name="fp16, picture 2")
+    slider = opened.get_by_role("slider", name="image 2")
+    over = opened.get_by_role("img", name="fp16, image 2")
     widths = []
     for value in ("100", "0"):
         slider.fill(value)
@@ -101,25 +104,27 @@ def test_the_slider_uncovers_the_reference(opened: Any) -> None:
     assert "100%" in widths[1]
 
 
-def test_the_theme_turns_and_turns_back(opened: Any) -> None:
+def test_the_theme_turns_and_turns_back(opened: Page) -> None:
     def back() -> str:
         return str(opened.evaluate("getComputedStyle(document.body).backgroundColor"))
 
     first = back()
-    opened.get_by_role("button", name="Light or dark").click()
+    opened.get_by_role("button", name="Toggle theme").click()
     assert back() != first
-    opened.get_by_role("button", name="Light or dark").click()
+    opened.get_by_role("button", name="Toggle theme").click()
     assert back() == first
 
 
-def test_a_narrow_screen_scrolls_the_table_and_not_the_page(opened: Any) -> None:
+def test_a_narrow_screen_scrolls_the_table_and_not_the_page(opened: Page) -> None:
     opened.set_viewport_size({"width": 360, "height": 700})
     opened.get_by_role("button", name="fp16").click()
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
-    assert opened.locator(".inside:visible").bounding_box()["width"] <= 360
+    box = opened.locator(".inside:visible").bounding_box()
+    assert box is not None
+    assert box["width"] <= 360
 
 
-def test_a_thousand_scenarios_open_filter_and_scroll(browser: Any, tmp_path: Path) -> None:
+def test_a_thousand_scenarios_open_filter_and_scroll(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(page(large_run(), strict=False), encoding="utf-8")
     with visited(browser, file) as tab:
@@ -133,7 +138,7 @@ def test_a_thousand_scenarios_open_filter_and_scroll(browser: Any, tmp_path: Pat
         assert last.is_visible()
 
 
-def test_the_report_of_a_real_run(browser: Any, tmp_path: Path) -> None:
+def test_the_report_of_a_real_run(browser: Browser, tmp_path: Path) -> None:
     scenarios = "[storybook-fp32] or [storybook-channels_last]"
     result = run_suite("-k", scenarios, "--perf-budget=0", f"--perf-report={tmp_path}")
     assert result.returncode == 0, result.stdout
@@ -143,11 +148,11 @@ def test_the_report_of_a_real_run(browser: Any, tmp_path: Path) -> None:
         assert shown(tab) == ["storybook-channels_last"]
         tab.get_by_role("button", name="channels_last", exact=True).click()
         assert tab.get_by_role("img", name="Every round of channels_last").is_visible()
-        slider = tab.get_by_role("slider", name="picture 1")
+        slider = tab.get_by_role("slider", name="image 1")
         slider.fill("80")
-        over = tab.get_by_role("img", name="channels_last, picture 1")
+        over = tab.get_by_role("img", name="channels_last, image 1")
         assert "20%" in over.evaluate("image => image.style.clipPath")
         assert tab.get_by_role("img", name="storybook, black").is_visible()
         sizes = tab.locator("img:visible").evaluate_all("all => all.map(one => one.naturalWidth)")
         assert all(size > 0 for size in sizes)
-        tab.get_by_role("button", name="Light or dark").click()
+        tab.get_by_role("button", name="Toggle theme").click()

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import base64
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.metrics import PEAK_MEMORY, SSIM
-from fixtures.report.charts import MOST_NAMED, choosing, course, pareto, time_ms
-from fixtures.report.record import ScenarioRecord
+from fixtures.records.metrics import PEAK_MEMORY, SSIM
+from fixtures.records.run import ScenarioRecord
+from fixtures.report.charts import MOST_NAMED, choice_chart, pareto, time_ms, trend_chart
 from fixtures.report.svg import LIMIT
+from tests.support.runs import MIB, scenario_record
 
-MIB = 2**20
 FIGURES = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=12)
 
 
-def record(name: str, latency_ms: float | None, peak: int | None, **more: float) -> ScenarioRecord:
-    return ScenarioRecord(
-        name, "storybook", name, "f", latency_ms=latency_ms, peak_bytes=peak, **more
-    )
+def record(name: str, wall_ms: float | None, peak: int | None, **more: Any) -> ScenarioRecord:
+    return scenario_record(name, wall_ms=wall_ms, peak_bytes=peak, **more)
 
 
 def drawn(*records: ScenarioRecord) -> str:
-    uri = choosing(records)
+    uri = choice_chart(records)
     assert uri is not None
     return base64.b64decode(uri.partition(",")[2]).decode()
 
@@ -60,13 +59,14 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(
 
 
 def test_without_figures_there_is_no_chart() -> None:
-    assert choosing([record("a", None, MIB), record("b", 1.0, None)]) is None
+    assert choice_chart([record("a", None, MIB), record("b", 1.0, None)]) is None
 
 
-def test_a_simulated_run_is_drawn_over_its_floor() -> None:
-    simulated = record("a", None, 3 * 2**30, floor_ms=12.0)
+def test_a_simulated_run_is_drawn_over_its_roofline_bound() -> None:
+    simulated = record("a", None, 3 * 2**30, bound_ms=12.0)
     assert time_ms(simulated) == 12.0
-    assert "<svg" in drawn(simulated)
+    assert "roofline bound of the latency" in drawn(simulated)
+    assert "roofline" not in drawn(record("b", 1.0, MIB))
 
 
 def test_words_from_outside_are_no_markup_and_no_formula() -> None:
@@ -85,19 +85,19 @@ def test_of_many_techniques_only_the_best_are_named() -> None:
     assert "t7" in drawn(*crowd[:-1])
 
 
-def test_a_course_draws_every_figure_and_marks_where_the_software_changed() -> None:
+def test_a_trend_draws_every_figure_and_marks_where_the_software_changed() -> None:
     series = [("peak memory", PEAK_MEMORY, (1.0 * MIB, None, 3.0 * MIB))]
-    plain, marked = (_text(course(series, places)) for places in ([], [2]))
+    plain, marked = (_text(trend_chart(series, places)) for places in ([], [2]))
     assert LIMIT not in plain
     assert LIMIT in marked
     assert "MiB" in plain
-    two = _text(course([*series, ("SSIM", SSIM, (None, 0.9, 0.8))], []))
+    two = _text(trend_chart([*series, ("SSIM", SSIM, (None, 0.9, 0.8))], []))
     assert "SSIM" in two
 
 
-def test_a_course_of_nothing_is_refused() -> None:
+def test_a_trend_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="figure"):
-        course([], [])
+        trend_chart([], [])
 
 
 def _text(uri: str) -> str:

@@ -1,63 +1,88 @@
-"""A folder of results: read in order, one history per device, software changes marked."""
+"""A folder of results: read in order, one history per device and weights, changes marked."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from fixtures.report.__main__ import main
-from fixtures.report.history import history_page, read_history
-from fixtures.report.record import RunRecord, ScenarioRecord
-from fixtures.report.results import ResultsError, to_json
+from fixtures.commands.report import main
+from fixtures.records.codec import RecordError
+from fixtures.records.counts import FLOPS, OPERATIONS, Counts
+from fixtures.records.run import RESULTS
+from fixtures.report.history import History, history_page, read_history
+from tests.support.runs import MIB, run_record, scenario_record, timing
 
-MIB = 2**20
+FP16 = "storybook-fp16"
 
 
-def store(folder: Path, day: int, peak_mib: int, torch: str = "2.12.0", key: str = "cpu") -> None:
-    record = ScenarioRecord("storybook-fp16", "storybook", "fp16", "precision")
-    record.peak_bytes, record.work = peak_mib * MIB, {"flops": 7, "operations": day}
-    run = RunRecord(key, {}, {"torch": torch}, {record.id: record})
-    run.recorded_at = f"2026-11-{day:02}T00:00:00+00:00"
+def store(
+    folder: Path, day: int, peak_mib: int | None, torch: str = "2.12.0", **fields: str
+) -> None:
+    """Write the results of a run; without a peak it has no scenario."""
+    record = scenario_record(
+        "fp16",
+        peak_bytes=(peak_mib or 0) * MIB,
+        counts=Counts({FLOPS: 7, OPERATIONS: day}),
+        timings=[timing(0.567)],
+    )
+    run = run_record(
+        *([record] if peak_mib else []),
+        recorded_at=f"2026-11-{day:02}T00:00:00+00:00",
+        software={"torch": torch},
+        **fields,
+    )
     # Named so that the order of files is not the order of days.
     path = folder / f"run{100 - day}" / "results.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(to_json(run)))
+    path.write_text(RESULTS.dump(run))
 
 
-def test_runs_stand_in_the_order_of_their_time_and_by_device(tmp_path: Path) -> None:
+def texts(history: History) -> dict[str, str]:
+    return {trend.name: trend.text for trend in history.trends[FP16]}
+
+
+def test_runs_stand_in_the_order_of_their_time_by_device_and_weights(tmp_path: Path) -> None:
     store(tmp_path, 2, 20)
     store(tmp_path, 1, 10)
     store(tmp_path, 3, 40, "2.13.0")
-    store(tmp_path, 4, 99, key="nvidia-h200")
-    found = read_history(tmp_path)
-    assert list(found) == ["cpu", "nvidia-h200"]
-    history = found["cpu"]
+    store(tmp_path, 4, 99, device_key="nvidia-h200")
+    store(tmp_path, 5, 77, weights="random")
+    histories, unread = read_history(tmp_path)
+    assert (list(histories), unread) == (["cpu", "cpu, weights random", "nvidia-h200"], [])
+    history = histories["cpu"]
     assert history.software == [(2, "torch 2.12.0 -> 2.13.0")]
-    courses = {one.name: one for one in history.courses("storybook-fp16")}
-    # FLOPs never changed.
-    assert courses.keys() == {"peak memory", "operations"}
-    assert courses["peak memory"].values == tuple(float(n * MIB) for n in (10, 20, 40))
-    assert courses["peak memory"].first_and_last == "10.00 MiB -> 40.00 MiB (+300.0 %)"
+    ratio = "latency ratio to the control workload"
+    assert texts(history) == {  # FLOPs never changed.
+        ratio: "x0.567 -> x0.567 (+0.0 %)",
+        "peak memory": "10.00 MiB -> 40.00 MiB (+300.0 %)",
+        "operations": "1 -> 3 (+200.0 %)",
+    }
+
+
+def test_a_scenario_of_one_run_has_no_change_and_the_others_are_named(tmp_path: Path) -> None:
+    store(tmp_path, 1, None)
+    store(tmp_path, 2, 20)
+    assert texts(read_history(tmp_path)[0]["cpu"]) == {
+        "latency ratio to the control workload": "x0.567; missing in run 1",
+        "peak memory": "20.00 MiB; missing in run 1",
+    }
 
 
 def test_a_run_without_the_scenario_leaves_a_gap(tmp_path: Path) -> None:
-    for day in (1, 2):
-        store(tmp_path, day, 10 * day)
-    (tmp_path / "empty.json").write_text(
-        json.dumps(to_json(RunRecord("cpu", recorded_at="2026-11-01T12:00:00+00:00")))
-    )
-    history = read_history(tmp_path)["cpu"]
-    (memory, *_) = history.courses("storybook-fp16")
-    assert memory.values == (10 * MIB, None, 20 * MIB)
-    assert "data:image/svg+xml" in history_page({"cpu": history})
+    for day, peak_mib in ((1, 10), (2, None), (3, 20), (4, None)):
+        store(tmp_path, day, peak_mib)
+    history = read_history(tmp_path)[0]["cpu"]
+    (memory,) = (one for one in history.trends[FP16] if one.name == "peak memory")
+    assert memory.values == (10 * MIB, None, 20 * MIB, None)
+    assert memory.text == "10.00 MiB -> 20.00 MiB (+100.0 %); missing in runs 2, 4"
+    assert "data:image/svg+xml" in history_page({"cpu": history}, [])
 
 
-def test_what_is_no_results_file_is_passed_over_and_named(tmp_path: Path) -> None:
+def test_what_is_no_results_file_is_left_out_and_named(tmp_path: Path) -> None:
     store(tmp_path, 1, 10)
     (tmp_path / "notes.json").write_text("<script>")
-    html = history_page(read_history(tmp_path))
+    html = history_page(*read_history(tmp_path))
     assert "notes.json is not JSON" in html
     assert "<script>" not in html
 
@@ -68,22 +93,17 @@ def test_a_folder_without_results_is_refused_in_a_sentence(
 ) -> None:
     if content is not None:
         (tmp_path / "other.json").write_text(content)
-    with pytest.raises(ResultsError, match="holds no results of a run"):
+    with pytest.raises(RecordError, match="holds no results of a run"):
         read_history(tmp_path)
-    assert main(["--history", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
+    assert main(["--history", str(tmp_path), "--perf-report", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_command_writes_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store(tmp_path / "runs", 1, 10)
     store(tmp_path / "runs", 2, 20, "2.13.0")
-    assert main(["--history", str(tmp_path / "runs"), "--output", str(tmp_path / "out")]) == 0
-    page = tmp_path / "out" / "history.html"
-    assert str(page) in capsys.readouterr().out
-    assert "before run 2: torch 2.12.0 -&gt; 2.13.0" in page.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("arguments", [[], ["results.json", "--history", "runs"]])
-def test_either_files_or_a_folder(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(arguments)
+    folder = tmp_path / "out"
+    assert main(["--history", str(tmp_path / "runs"), "--perf-report", str(folder)]) == 0
+    assert str(folder / "history.html") in capsys.readouterr().out
+    html = (folder / "history.html").read_text(encoding="utf-8")
+    assert "before run 2: torch 2.12.0 -&gt; 2.13.0" in html

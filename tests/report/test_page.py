@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fixtures.report.page import SORTED_BY, page
-from fixtures.report.pictures import differences, encoded
-from fixtures.report.record import Control, RunRecord, ScenarioRecord
-from fixtures.report.terminal import MEASURED, SIMULATED
-from fixtures.statistics import Interval
-from fixtures.timeline import Timeline
-from fixtures.verdicts import Outcome, Verdict
+from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.images import differences, encoded
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
+from fixtures.records.timeline import Timeline
+from fixtures.records.timing import Interval
+from fixtures.report.comparison import compare_runs
+from fixtures.report.page import page
+from tests.support.runs import MIB, run_record, scenario_record, timing
 
-MIB = 2**20
-BLACK = np.zeros((1, 16, 16, 3))
+BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
 
 
-class _Reader(HTMLParser):
+class PageReader(HTMLParser):
     """Collects tags with their attributes, and the text outside of scripts and styles."""
 
     def __init__(self) -> None:
@@ -43,150 +46,186 @@ class _Reader(HTMLParser):
         if not self._open:
             self.text += data
 
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
 
-def read(run: RunRecord) -> _Reader:
-    reader = _Reader()
-    reader.feed(page(run, strict=False))
+
+def read(run: RunRecord, **options: Any) -> PageReader:
+    reader = PageReader()
+    reader.feed(page(run, strict=False, **options))
     return reader
 
 
-def some_run() -> RunRecord:
-    """A run with one red scenario, one that passes, and one that is unsupported."""
-    reference, fp16 = (replace(record) for record in RUN.scenarios.values())
-    grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
-    reference.pictures, fp16.pictures = encoded(grey), encoded(white)
-    fp16.differences = differences(white, grey)
-    run = run_of(reference, fp16)
-    name = "storybook-tf32"
-    run.scenarios[name] = ScenarioRecord(name, "storybook", "tf32", "attention", unsupported="CUDA")
-    return run
+def fp32(**figures: Any) -> ScenarioRecord:
+    figures |= {"wall_ms": 100.0, "peak_bytes": 32 * MIB, "reference_peak_bytes": 32 * MIB}
+    return scenario_record("fp32", Outcome.PASS, **figures)
 
 
-def scenario(name: str, outcome: Outcome = Outcome.PASS, **figures: object) -> ScenarioRecord:
-    record = ScenarioRecord(f"storybook-{name}", "storybook", name, "precision")
-    for key, value in figures.items():
-        setattr(record, key, value)
-    record.verdicts.append(Verdict(record.id, "latency ratio", outcome, f"{name} says why"))
-    return record
+def fp16(**figures: Any) -> ScenarioRecord:
+    figures |= {"wall_ms": 150.0, "peak_bytes": 16 * MIB, "reference_peak_bytes": 32 * MIB}
+    figures |= {"speedup": Interval(0.9, 0.8, 1.0), "ssim": 0.99}
+    return scenario_record("fp16", Outcome.REGRESSION, **figures)
 
 
-def run_of(*records: ScenarioRecord) -> RunRecord:
-    run = RunRecord(device_key="cpu", hardware={"threads": 1, "instruction_sets": ["avx2", "amx"]})
-    run.software = {"torch": "2.13.0"}
-    run.scenarios = {record.id: record for record in records}
-    run.notes = ["a note"]
-    return run
-
-
-RUN = run_of(
-    scenario("fp32", latency_ms=100.0, peak_bytes=32 * MIB, reference_peak_bytes=32 * MIB),
-    scenario(
-        "fp16",
-        Outcome.REGRESSION,
-        latency_ms=150.0,
-        speedup=Interval(0.9, 0.8, 1.0),
-        peak_bytes=16 * MIB,
-        reference_peak_bytes=32 * MIB,
-        ssim=0.99,
-    ),
+RUN = run_record(
+    fp32(),
+    fp16(),
+    hardware={"threads": 1, "instruction_sets": ["avx2", "amx"], "power_w": None},
+    notes=["a note"],
 )
 
 
-def test_the_detail_names_what_changed_and_shows_rounds_and_memory() -> None:
-    full = scenario("fp16", changed=["torch 2.12.0 -> <2.13.0>"], rounds_ms=[[[1.0, 2.0, 1.0]]])
-    full.timeline = Timeline(
-        1, (5, 9), ((0, "pipeline"),), 1, {"<vae> made": 9}, {"attention": (2, 10**12, 3000)}
+def illustrated_run() -> RunRecord:
+    """A run with one scenario that fails, one that passes, and one that is unsupported."""
+    grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
+    why = "needs a CUDA device with TF32 (Ampere or later)"
+    return run_record(
+        fp32(images=encoded(grey), documented_speedup=1.0),
+        fp16(images=encoded(white), differences=differences(white, grey), documented_speedup=2.63),
+        scenario_record("tf32", unsupported=why, family="attention", documented_speedup=1.5),
     )
-    seen = read(run_of(full))
-    assert "Changed since the baseline: torch 2.12.0 -> <2.13.0>." in seen.text
-    assert "<vae> made" in seen.text
-    assert "1.000" in seen.text  # TFLOP
-    charts = [attributes["aria-label"] or "" for tag, attributes in seen.tags if tag == "svg"]
-    assert [chart.partition(" ")[0] for chart in charts] == ["Every", "Live"]
-
-
-def test_controls_are_shown_once_with_their_likeness() -> None:
-    run = replace(RUN, controls={"storybook": [Control("<black>", 0.123, encoded(BLACK)[0])]})
-    seen = read(run)
-    assert "<black>" in seen.text
-    assert "0.123" in seen.text
-    assert [a["alt"] for tag, a in seen.tags if tag == "img"][-1] == "storybook, <black>"
 
 
 def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
-    bodies = [attributes for tag, attributes in read(RUN).tags if tag == "tbody"]
+    bodies = [body for body in read(RUN).attributes("tbody") if "data-name" in body]
     assert [body["data-name"] for body in bodies] == ["storybook-fp32", "storybook-fp16"]
     assert [body["data-status"] for body in bodies] == ["pass", "regression"]
 
 
-def test_a_verdict_is_told_by_sign_and_word_and_a_red_one_by_its_row_too() -> None:
+def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() -> None:
     reader = read(RUN)
-    assert "✗ regression" in reader.text
+    assert "✗ regression (latency ratio)" in reader.text
     assert "✓ pass" in reader.text
-    assert [tag for tag, a in reader.tags if tag == "tr" and a.get("class") == "red"] == ["tr"]
-    assert "latency ratio: regression. fp16 says why" in reader.text
+    assert [row.get("class") for row in reader.attributes("tr")].count("failed") == 1
+    assert "latency ratio: regression. storybook-fp16 says why" in reader.text
 
 
 def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
     reader = read(RUN)
-    assert "floor" not in reader.text
-    figures = [float(a["data-figure"] or "") for tag, a in reader.tags if "data-figure" in a]
+    assert "roofline bound" not in reader.text
+    figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
     assert figures == [100.0, 32 * MIB, 1.0, 150.0, 0.9, 16 * MIB, 0.5, 0.99]
-    assert {name for name, _ in (*MEASURED, *SIMULATED)} == SORTED_BY.keys()
 
 
 def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
-    widths = [a["style"] for tag, a in read(RUN).tags if a.get("class") == "bar"]
-    assert widths == ["width: 100.0%", "width: 50.0%"]
+    bars = [a["style"] for a in read(RUN).attributes("span") if a.get("class") == "bar"]
+    assert bars == ["width: 100.0%", "width: 50.0%"]
+
+
+def test_documented_speed_ups_stand_beside_ours() -> None:
+    text = read(illustrated_run()).text
+    assert "fp16x2.63x0.90 [0.80, 1.00]" in text
+    assert "tf32x1.50unsupported: needs a CUDA device" in text
+
+
+def test_the_weights_are_in_the_title() -> None:
+    assert "Performance on cpu, weights random" in read(replace(RUN, weights="random")).text
+    assert "weights" not in read(RUN).text
+
+
+def test_the_detail_names_what_changed_and_shows_rounds_and_memory() -> None:
+    peak = {"<vae> made": 9}
+    full = fp16(
+        changed=["torch 2.12.0 -> <2.13.0>"],
+        timings=[timing()],
+        timeline=Timeline(1, (5, 9), ((0, "pipeline"),), 1, peak, {"attention": (2, 10**12, 3000)}),
+    )
+    reader = read(run_record(full))
+    assert "Changed since the baseline: torch 2.12.0 -> <2.13.0>." in reader.text
+    assert "<vae> made" in reader.text
+    assert "1.000" in reader.text  # TFLOP
+    charts = [chart["aria-label"] or "" for chart in reader.attributes("svg")]
+    assert [chart.partition(" ")[0] for chart in charts] == ["Latency", "Every", "Live"]
+
+
+def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
+    text = read(run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]))).text
+    assert "process 1: x0.567 of the control workload's latency; load 0.5, steal 0%" in text
+    assert "process 1: x1.500 of fp32's latency" in text
+    assert "latency as a multiple of the control workload's" in text
+
+
+def test_negative_controls_are_shown_with_their_similarity_or_as_no_image() -> None:
+    controls = [NegativeControl("<grey>", 0.123, BLACK), NegativeControl("black", math.nan, BLACK)]
+    reader = read(replace(RUN, negative_controls={"storybook": controls}))
+    assert "<grey> 0.1230" in reader.text
+    assert "black not an image" in reader.text
+    assert [image["alt"] for image in reader.attributes("img")][-2:] == [
+        "storybook, <grey>",
+        "storybook, black",
+    ]
+
+
+def test_images_lie_over_the_reference_s_with_their_differences_beside_them() -> None:
+    run = illustrated_run()
+    reference, candidate = run.scenarios["storybook-fp32"], run.scenarios["storybook-fp16"]
+    images = read(run).attributes("img")
+    assert [image["src"] for image in images if "webp" in (image["src"] or "")] == [
+        *reference.images,
+        *(one for pair in zip(reference.images, candidate.images, strict=True) for one in pair),
+        *candidate.differences,
+    ]
+    assert all(image["alt"] for image in images)
+
+
+def test_a_scenario_shows_both_sides_of_a_comparison() -> None:
+    white = encoded(np.ones((1, 16, 16, 3)))
+    base = run_record(fp16(images=[BLACK], counts=Counts({OPERATIONS: 5}, {"aten::mm": 5})))
+    head = run_record(fp16(images=white, counts=Counts({OPERATIONS: 7}, {"aten::mm": 7})))
+    compared = compare_runs(("base", "head"), (base, head))
+    reader = read(head, comparison=compared, base=base)
+    assert reader.text.count("mm +2") == 2  # in the table of all, and in the scenario's own
+    images = {image["alt"]: image["src"] for image in reader.attributes("img")}
+    assert (images["base, image 1"], images["head, image 1"]) == (BLACK, white[0])
+    assert "base, image 1" not in page(head, strict=False, comparison=compared)
 
 
 @pytest.mark.parametrize(
     "words", ["<img src=x onerror=alert(1)>", "</script><b>", '"><i>', "{{ 7 * 7 }}"]
 )
 def test_words_from_outside_are_no_markup(words: str) -> None:
-    run = run_of(scenario(words, Outcome.BROKEN))
-    run.device_key = run.notes[0] = run.software["torch"] = words
-    run.hardware = {words: [words]}
+    run = run_record(
+        scenario_record(words, Outcome.BROKEN),
+        device_key=words,
+        notes=[words],
+        software={"torch": words},
+        hardware={words: [words]},
+        weights=words,
+    )
     reader = read(run)
-    tags = {tag for tag, _ in reader.tags}
-    assert not tags & {"img", "i"}
+    assert not {tag for tag, _ in reader.tags} & {"img", "i"}
     assert reader.text.count(words) >= 6
     assert not any(name.startswith("on") for _, attributes in reader.tags for name in attributes)
 
 
 def test_nothing_is_fetched_from_anywhere() -> None:
-    text = page(some_run(), strict=False)
+    text = page(illustrated_run(), strict=False)
     assert not re.search(r"href=|url\(|@import|https?://|fetch\(", text)
     assert set(re.findall(r'src="(.{15})', text)) == {"data:image/webp", "data:image/svg+"}
 
 
-def test_pictures_lie_over_the_reference_s_with_their_differences_beside_them() -> None:
-    run = some_run()
-    reference, fp16 = run.scenarios["storybook-fp32"], run.scenarios["storybook-fp16"]
-    images = [attributes["src"] or "" for tag, attributes in read(run).tags if tag == "img"]
-    assert [image for image in images if "webp" in image] == [
-        *reference.pictures,
-        *(one for pair in zip(reference.pictures, fp16.pictures, strict=True) for one in pair),
-        *fp16.differences,
-    ]
-    assert all(attributes["alt"] for tag, attributes in read(run).tags if tag == "img")
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0])
+def test_figures_that_are_no_figures_can_be_shown(value: float) -> None:
+    broken = scenario_record(
+        "fp16",
+        Outcome.BROKEN,
+        wall_ms=value,
+        documented_speedup=value,
+        ssim=value,
+        speedup=Interval(value, value, value),
+        baseline_ratios=[value],
+        timings=[timing()],
+        peak_bytes=MIB,
+    )
+    simulated = scenario_record("bf16", workload="sd15", bound_ms=value, peak_bytes=0)
+    assert "broken (latency ratio)" in read(run_record(fp32(), broken, simulated)).text
 
 
 def test_an_empty_run_is_a_page_too() -> None:
-    reader = read(RunRecord())
-    assert "0 judged" in reader.text
+    assert "0 judged" in read(RunRecord()).text
 
 
 def test_machine_software_and_notes_are_on_the_page() -> None:
     text = read(RUN).text
-    for words in ("avx2 amx", "torch", "2.13.0", "a note", "1 red"):
+    for words in ("avx2 amx", "None", "torch", "2.12.0", "a note", "1 failed"):
         assert words in text
-
-
-def test_evidence_without_its_ratio_is_left_out() -> None:
-    run = some_run()
-    record = run.scenarios["storybook-fp16"]
-    record.ratios, record.evidence = [1.5], ["load 0.5", "of a process that measured nothing"]
-    text = read(run).text
-    assert "process 1: ratio 1.500; load 0.5" in text
-    assert "measured nothing" not in text

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.metrics import RATIO
-from fixtures.report.record import ScenarioRecord
+from fixtures.records.metrics import RATIO
+from fixtures.records.timeline import Timeline
+from fixtures.records.timing import Group
 from fixtures.report.scenario_charts import MOST_HOLDERS, REST, Scale, memory, ratios, rounds
-from fixtures.statistics import Group
-from fixtures.timeline import Timeline
-from fixtures.verdicts import Outcome, Verdict
+from tests.support.runs import MIB, scenario_record, timing, verdict
 
-MIB = 2**20
 BROKEN = [math.nan, math.inf, 0.0, -1.0]
-
-
-def record(**figures: object) -> ScenarioRecord:
-    made = ScenarioRecord("storybook-fp16", "storybook", "fp16", "precision")
-    for name, value in figures.items():
-        setattr(made, name, value)
-    return made
 
 
 def timeline(**holders: int) -> Timeline:
@@ -58,21 +50,25 @@ def test_ticks_lie_on_the_line_and_differ(low: float, width: float) -> None:
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    assert ratios(record()) is None
-    assert rounds(record()) is None
-    assert rounds(record(rounds_ms=[[[]]])) is None
-    assert memory(record()) is None
-    assert memory(record(timeline=Timeline(1, (), (), 0, {}))) is None
-    assert memory(record(timeline=Timeline(1, (0,), ((0, "start"),), 0, {}))) is None
+    assert ratios(scenario_record("fp16")) is None
+    assert rounds(scenario_record("fp16")) is None
+    assert memory(scenario_record("fp16")) is None
+    assert memory(scenario_record("fp16", timeline=Timeline(1, (), (), 0, {}))) is None
+    assert (
+        memory(scenario_record("fp16", timeline=Timeline(1, (0,), ((0, "start"),), 0, {}))) is None
+    )
 
 
 # Ratios
 
 
 def test_a_larger_ratio_lies_further_right_and_so_does_the_limit() -> None:
-    one = record(ratios=[1.0, 1.2], baseline_ratios=[0.9])
-    verdict = Verdict(one.id, RATIO.name, Outcome.PASS, "", 1.0, 0.9, 1.1)
-    one.verdicts = [verdict, Verdict(one.id, "latency", Outcome.PASS, "", 1.0, 0.9, 700.0)]
+    one = scenario_record("fp16", timings=[timing(1.0), timing(1.2)], baseline_ratios=[0.9])
+    one.verdicts = [
+        verdict(one.id, metric=RATIO.name, limit=1.1),
+        verdict(one.id, metric=RATIO.name),
+        verdict(one.id, metric="latency", limit=700.0),
+    ]
     chart = ratios(one)
     assert chart is not None
     (_, _, mine), (_, _, before) = chart.rows
@@ -82,11 +78,13 @@ def test_a_larger_ratio_lies_further_right_and_so_does_the_limit() -> None:
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_ratios_that_are_none_are_left_out(broken: float) -> None:
-    chart = ratios(record(ratios=[1.0, broken], baseline_ratios=[broken]))
+def test_stored_ratios_and_limits_that_are_none_are_left_out(broken: float) -> None:
+    one = scenario_record("fp16", timings=[timing()], baseline_ratios=[broken, 1.1])
+    one.verdicts = [verdict(one.id, metric=RATIO.name, limit=broken)]
+    chart = ratios(one)
     assert chart is not None
-    assert [len(points) for _, _, points in chart.rows] == [1, 0]
-    assert ratios(record(ratios=[broken])) is None
+    assert [len(points) for _, _, points in chart.rows] == [1, 1]
+    assert chart.limits == []
 
 
 # Rounds
@@ -94,41 +92,32 @@ def test_ratios_that_are_none_are_left_out(broken: float) -> None:
 
 def test_every_round_is_a_point_of_its_side_and_processes_are_parted() -> None:
     group = Group((0.1, 0.11, 0.12), (0.2, 0.21))
-    assert group.in_turns() == [0.1, 0.2, 0.11, 0.21, 0.12]
-    turns = [second * 1000 for second in group.in_turns()]
-    chart = rounds(record(rounds_ms=[[turns, turns], [turns]]))
+    processes = [replace(timing(), groups=groups) for groups in ((group, group), (group,))]
+    chart = rounds(scenario_record("fp16", timings=processes))
     assert chart is not None
     reference, candidate = chart.points
     assert (len(reference), len(candidate), len(chart.processes)) == (9, 6, 1)
     # Slower is higher up, later is further right.
     assert max(y for _, y in candidate) < min(y for _, y in reference)
     assert [x for x, _ in reference] == sorted(x for x, _ in reference)
-    assert chart.opponent == "yardstick"
 
 
 def test_the_bars_hold_every_round() -> None:
-    chart = rounds(record(rounds_ms=[[[100.0, 200.0, 100.0]]]))
+    chart = rounds(scenario_record("fp16", timings=[timing(2.0, pairs=1)]))
     assert chart is not None
     (reference,), (candidate,) = chart.bars
     assert (reference[2], candidate[2]) == (130.0, 65.0)  # two rounds, one round
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-def test_rounds_that_are_no_times_are_left_out(broken: float) -> None:
-    chart = rounds(record(rounds_ms=[[[1.0, broken, 2.0]]]))
-    assert chart is not None
-    assert [len(side) for side in chart.points] == [2, 0]
-
-
 def test_equal_rounds_can_be_drawn() -> None:
-    assert rounds(record(rounds_ms=[[[1.0, 1.0, 1.0]]])) is not None
+    assert rounds(scenario_record("fp16", timings=[timing(1.0)])) is not None
 
 
 # Memory
 
 
 def test_the_peak_is_the_highest_place_and_empty_phases_are_left_out() -> None:
-    chart = memory(record(timeline=timeline(vae=10 * MIB)))
+    chart = memory(scenario_record("fp16", timeline=timeline(vae=10 * MIB)))
     assert chart is not None
     assert chart.unit == "MiB"
     assert chart.peak[1] == min(y for _, y in chart.outline)
@@ -140,9 +129,16 @@ def test_the_peak_is_the_highest_place_and_empty_phases_are_left_out() -> None:
 
 def test_the_small_holders_of_the_peak_are_added_up() -> None:
     few = {f"holder{number}": MIB for number in range(MOST_HOLDERS)}
-    chart = memory(record(timeline=timeline(**few, large=2 * MIB, tiny=1)))
+    chart = memory(scenario_record("fp16", timeline=timeline(**few, large=2 * MIB, tiny=1)))
     assert chart is not None
     texts = [text for _, _, text in chart.holders]
     assert texts[0] == "large 2.00 MiB"
     assert texts[-1] == f"{REST} 1.00 MiB"
     assert len(texts) == MOST_HOLDERS + 1
+
+
+def test_a_phase_that_is_too_short_for_its_name_has_none() -> None:
+    live, phases = (MIB,) * 100, ((0, "pipeline"), (1, "denoiser"), (50, "vae"))
+    chart = memory(scenario_record("fp16", timeline=Timeline(1, live, phases, 0, {})))
+    assert chart is not None
+    assert [name for _, name in chart.phases] == ["", "denoiser", "vae"]

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from fixtures.report.record import RunRecord, ScenarioRecord
-from fixtures.report.terminal import MEASURED, closing_line, render
-from fixtures.statistics import Interval
-from fixtures.verdicts import Outcome, Verdict
+from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
+from fixtures.records.metrics import COUNTS
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.records.timing import Interval
+from fixtures.report.columns import COLUMNS
+from fixtures.report.terminal import closing_line, render
+from tests.support.runs import MIB, run_record, scenario_record, verdict
 
-MIB = 2**20
 ESCAPE = "\x1b"
-
-
-def scenario(
-    technique: str, *outcomes: Outcome, workload: str = "storybook", unsupported: str | None = None
-) -> ScenarioRecord:
-    """A record with these verdicts and no figures."""
-    name = f"{workload}-{technique}"
-    made = ScenarioRecord(name, workload, technique, "precision", unsupported=unsupported)
-    made.verdicts = [Verdict(name, "latency", outcome, "") for outcome in outcomes]
-    return made
-
-
-def run_of(*records: ScenarioRecord) -> RunRecord:
-    """A run that met these scenarios."""
-    return RunRecord("cpu", scenarios={one.id: one for one in records})
 
 
 @pytest.fixture
 def measured() -> ScenarioRecord:
-    one = scenario("fp16", Outcome.PASS)
-    one.documented_speedup = 2.63
-    one.latency_ms = 1234.0
-    one.speedup = Interval(1.5, 1.4, 1.6)
-    one.peak_bytes, one.reference_peak_bytes = 256 * MIB, 512 * MIB
-    one.ssim = 0.99871
-    return one
+    return scenario_record(
+        "fp16",
+        Outcome.PASS,
+        documented_speedup=2.63,
+        wall_ms=1234.0,
+        speedup=Interval(1.5, 1.4, 1.6),
+        peak_bytes=256 * MIB,
+        reference_peak_bytes=512 * MIB,
+        counts=Counts({OPERATIONS: 29709}),
+        ssim=0.99871,
+    )
+
+
+def shown(run: RunRecord, *, width: int = 80, recorded: tuple[str, ...] = ()) -> str:
+    return render(run, width=width, color=False, recorded=recorded)
 
 
 def row(text: str, technique: str) -> list[str]:
@@ -46,10 +44,19 @@ def row(text: str, technique: str) -> list[str]:
 
 
 def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> None:
-    text = render(run_of(measured), width=80, color=False)
+    text = shown(run_record(measured))
     assert "storybook on cpu" in text
-    for name, _ in MEASURED:
-        assert name in text
+    assert row(text, "technique") == [
+        "technique",
+        "latency",
+        "speed-up [95 %]",
+        "documented",
+        "peak memory",
+        "vs fp32",
+        "SSIM",
+        "operations",
+        "verdict",
+    ]
     assert row(text, "fp16") == [
         "fp16",
         "1.23 s",
@@ -58,38 +65,134 @@ def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> N
         "256.00 MiB",
         "-50.0 %",
         "0.9987",
+        "29,709",
         "pass",
     ]
 
 
-def test_what_was_not_measured_is_a_dash() -> None:
-    text = render(run_of(scenario("fp16")), width=80, color=False)
-    assert row(text, "fp16") == ["fp16", *["-"] * 6, "unjudged"]
+def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
+    totals = dict.fromkeys(TOTALS, 7 * MIB) | {FLOPS: 3 * 10**12, OPERATIONS: 5054}
+    simulated = scenario_record(
+        "fp16", Outcome.PASS, documented_speedup=2.63, bound_ms=12.0, counts=Counts(totals)
+    )
+    text = shown(run_record(simulated))
+    assert row(text, "fp16") == [
+        *("fp16", "12 ms", "3.00", "5,054", "7.00 MiB", "7.00 MiB", f"{7 * MIB:,}", "pass")
+    ]
+    assert "documented" not in text
+
+
+def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
+    measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
+    titles = row(shown(run_record(measured)), "technique")[1:-1]
+    assert {*titles, "roofline bound"} == {column.title for column in COLUMNS}
+
+
+def test_what_was_not_measured_is_a_dash_and_a_column_of_dashes_is_left_out(
+    measured: ScenarioRecord,
+) -> None:
+    text = shown(run_record(measured, scenario_record("bf16")))
+    assert row(text, "bf16") == ["bf16", *["-"] * 7, "not judged"]
+    assert row(shown(run_record(scenario_record("bf16"))), "bf16") == ["bf16", "not judged"]
+
+
+def test_weights_that_are_not_the_workload_s_own_are_named_in_the_title() -> None:
+    run = run_record(scenario_record("fp16"))
+    assert "weights" not in shown(run)
+    run.weights = "random"
+    assert "storybook on cpu, weights random\n" in shown(run)
+
+
+def test_an_image_that_is_none_is_said_to_be_none() -> None:
+    assert "not an image" in shown(run_record(scenario_record("fp16", ssim=math.nan)))
 
 
 @pytest.mark.parametrize("outcome", [o for o in Outcome if o is not Outcome.UNSUPPORTED])
-def test_the_verdict_is_the_gravest_one(outcome: Outcome) -> None:
-    text = render(run_of(scenario("fp16", Outcome.PASS, outcome)), width=80, color=False)
-    assert row(text, "fp16")[-1] == outcome.value
+def test_the_verdict_is_the_most_severe_one(outcome: Outcome) -> None:
+    text = shown(run_record(scenario_record("fp16", Outcome.PASS, outcome)))
+    assert row(text, "fp16")[-1].startswith(outcome.value)
+
+
+def test_the_verdict_names_what_failed_and_nothing_that_passed() -> None:
+    name = "storybook-fp16"
+    one = scenario_record("fp16")
+    one.verdicts = [
+        verdict(name, Outcome.PASS, "peak memory"),
+        verdict(name, Outcome.REGRESSION, "counts"),
+        verdict(name, Outcome.NO_BASELINE, "SSIM"),
+        verdict(name, Outcome.INCONCLUSIVE, "latency ratio"),
+        verdict(name, Outcome.REGRESSION, "counts"),
+    ]
+    assert row(shown(run_record(one)), "fp16")[-1] == "regression (counts, SSIM)"
+    one.verdicts = [one.verdicts[0], one.verdicts[3]]
+    assert row(shown(run_record(one)), "fp16")[-1] == "inconclusive (latency ratio)"
+    one.verdicts = one.verdicts[:1]
+    assert row(shown(run_record(one)), "fp16")[-1] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("measured_now", "baseline", "cell"),
+    [
+        (1520.0, 1400.0, "1,520 (+120)"),
+        (1400.0, 1520.0, "1,520 (-120)"),
+        (1400.0, 1400.0, "1,520"),
+        (1400.0, None, "1,520"),
+        (1400.0, 0.0, "1,520"),
+        (None, 1400.0, "1,520"),
+    ],
+)
+def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
+    measured_now: float | None, baseline: float | None, cell: str
+) -> None:
+    one = scenario_record("fp16", counts=Counts({OPERATIONS: 1520}))
+    one.verdicts = [
+        verdict(one.id, metric="peak memory", measured=9.0, baseline=1.0),
+        verdict(one.id, metric=COUNTS.name, measured=measured_now, baseline=baseline),
+    ]
+    assert row(shown(run_record(one)), "fp16")[1] == cell
+
+
+def test_launches_stand_with_their_change_where_operations_are_not_counted() -> None:
+    one = scenario_record("fp16", counts=Counts({LAUNCHES: 90}))
+    one.verdicts = [verdict(one.id, metric=COUNTS.name, measured=90.0, baseline=80.0)]
+    assert row(shown(run_record(one)), "fp16")[1] == "90 (+10)"
+    one.counts = Counts({OPERATIONS: 90, LAUNCHES: 7})
+    assert row(shown(run_record(one)), "fp16")[1:3] == ["90 (+10)", "7"]
+
+
+def test_a_refreshed_scenario_is_recorded_unless_it_failed() -> None:
+    names = ("fp16", "bf16", "sdpa", "fp32")
+    outcomes = ((), (Outcome.BROKEN,), (), (Outcome.PASS,))
+    run = run_record(
+        *(scenario_record(name, *found) for name, found in zip(names, outcomes, strict=True))
+    )
+    text = shown(run, recorded=("storybook-fp16", "storybook-bf16", "storybook-fp32"))
+    assert [row(text, name)[-1] for name in names] == [
+        *("recorded", "broken (latency ratio)", "not judged", "recorded")
+    ]
 
 
 def test_each_workload_has_a_table_of_its_own() -> None:
-    run = run_of(
-        scenario("fp32"), scenario("fp32", workload="sd15"), scenario("bf16", workload="sd15")
+    text = shown(
+        run_record(
+            scenario_record("fp32"),
+            scenario_record("fp32", workload="sd15"),
+            scenario_record("bf16"),
+        )
     )
-    text = render(run, width=80, color=False)
-    assert text.index("storybook on cpu") < text.index("sd15 on cpu")
+    assert text.index("storybook on cpu") < text.index("bf16") < text.index("sd15 on cpu")
     assert text.count("verdict") == 2
 
 
 def test_what_is_unsupported_stands_below_the_table_once_per_reason() -> None:
-    run = run_of(
-        scenario("fp32", Outcome.PASS),
-        scenario("tf32", unsupported="needs a CUDA device"),
-        scenario("cudnn_benchmark", unsupported="needs a CUDA device"),
-        scenario("xformers", unsupported="xFormers is not installed"),
+    text = shown(
+        run_record(
+            scenario_record("fp32", Outcome.PASS),
+            scenario_record("tf32", unsupported="needs a CUDA device"),
+            scenario_record("cudnn_benchmark", unsupported="needs a CUDA device"),
+            scenario_record("xformers", unsupported="xFormers is not installed"),
+        )
     )
-    text = render(run, width=80, color=False)
     assert "unsupported on storybook: tf32, cudnn_benchmark: needs a CUDA device\n" in text
     assert "unsupported on storybook: xformers: xFormers is not installed\n" in text
     assert text.count("needs a CUDA device") == 1
@@ -100,9 +203,13 @@ def test_without_color_there_is_no_escape_sequence(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLORTERM", "truecolor")
-    run = run_of(measured, scenario("bf16", Outcome.REGRESSION), scenario("x", unsupported="no"))
-    run.note("a note")
-    assert ESCAPE not in render(run, width=80, color=False)
+    run = run_record(
+        measured,
+        scenario_record("bf16", Outcome.REGRESSION),
+        scenario_record("x", unsupported="no"),
+        notes=["a note"],
+    )
+    assert ESCAPE not in shown(run)
 
 
 def test_with_color_the_words_are_the_same(
@@ -110,7 +217,7 @@ def test_with_color_the_words_are_the_same(
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    run = run_of(measured, scenario("bf16", Outcome.REGRESSION))
+    run = run_record(measured, scenario_record("bf16", Outcome.REGRESSION))
     text = render(run, width=80, color=True)
     assert ESCAPE in text
     assert "regression" in text
@@ -120,75 +227,65 @@ def test_with_color_the_words_are_the_same(
 @pytest.mark.parametrize("length", [30, 300])
 def test_a_long_name_is_not_cut(measured: ScenarioRecord, width: int, length: int) -> None:
     name = "combined_" + "x" * length
-    one = scenario(name, Outcome.PASS)
-    one.latency_ms, one.speedup = measured.latency_ms, measured.speedup
-    text = render(run_of(one, measured), width=width, color=False)
+    one = scenario_record(name, Outcome.PASS, wall_ms=1.0)
+    text = shown(run_record(one, measured), width=width)
     assert row(text, name)[0] == name
     assert row(text, "fp16")[-1] == row(text, name)[-1] == "pass"
     assert "…" not in text
 
 
 def test_markup_in_a_name_is_text_and_not_a_command() -> None:
-    run = run_of(scenario("[red]fp16[/red]", workload="[bold]mine[/bold]"))
-    run.note("[blink]note[/blink]")
-    text = render(run, width=80, color=False)
-    for words in ("[red]fp16[/red]", "[bold]mine[/bold] on cpu", "[blink]note[/blink]"):
+    run = run_record(
+        scenario_record("[red]fp16[/red]", workload="[bold]mine[/bold]"),
+        weights="[u]w[/u]",
+        notes=["[blink]note[/blink]"],
+    )
+    text = shown(run)
+    title = "[bold]mine[/bold] on cpu, weights [u]w[/u]"
+    for words in ("[red]fp16[/red]", title, "[blink]note[/blink]"):
         assert words in text
 
 
-def test_a_note_is_kept_once_and_shown() -> None:
-    run = run_of(scenario("fp32"))
-    run.note("Baseline written.")
-    run.note("Baseline written.")
-    assert render(run, width=80, color=False).count("Baseline written.") == 1
+def test_notes_are_shown() -> None:
+    run = run_record(scenario_record("fp32"), notes=["Baseline written."])
+    assert shown(run).count("Baseline written.") == 1
 
 
-def test_a_run_that_met_nothing_has_an_empty_table() -> None:
-    assert render(RunRecord(), width=80, color=False) == ""
+def test_a_run_that_met_nothing_has_no_table() -> None:
+    assert shown(RunRecord()) == ""
 
 
-ALL = [
-    scenario("pass", Outcome.PASS, Outcome.PASS),
-    scenario("better", Outcome.PASS, Outcome.IMPROVEMENT),
-    scenario("undecided", Outcome.INCONCLUSIVE, Outcome.PASS),
-    scenario("slow", Outcome.REGRESSION),
-    scenario("new", Outcome.NO_BASELINE),
-    scenario("off", Outcome.NOT_ACTIVE),
-    scenario("broken", Outcome.BROKEN),
-    scenario("elsewhere", Outcome.UNSUPPORTED),
-    scenario("unjudged"),
-    scenario("cuda", unsupported="no GPU"),
-]
+# The closing line
+
+ALL = run_record(
+    scenario_record("pass", Outcome.PASS, Outcome.PASS),
+    scenario_record("better", Outcome.PASS, Outcome.IMPROVEMENT),
+    scenario_record("undecided", Outcome.INCONCLUSIVE, Outcome.PASS),
+    scenario_record("slow", Outcome.REGRESSION),
+    scenario_record("new", Outcome.NO_BASELINE),
+    scenario_record("off", Outcome.NOT_ACTIVE),
+    scenario_record("broken", Outcome.BROKEN),
+    scenario_record("elsewhere", Outcome.UNSUPPORTED),
+    scenario_record("unknown"),
+    scenario_record("cuda", unsupported="no GPU"),
+)
 
 
-def test_the_counts_add_up_and_name_everything() -> None:
-    counts = run_of(*ALL).counts(strict=False)
-    assert counts == {
-        "judged": 7,
-        "passed": 2,
-        "red": 4,
-        "inconclusive": 1,
-        "unsupported": 1,
-        "unjudged": 2,
-    }
-
-
-def test_strict_counts_the_undecided_and_the_stale_as_red() -> None:
-    counts = run_of(*ALL).counts(strict=True)
-    assert (counts["passed"], counts["red"], counts["inconclusive"]) == (1, 6, 0)
-
-
-@pytest.mark.parametrize("strict", [True, False])
-def test_every_scenario_is_counted_exactly_once(strict: bool) -> None:
-    counts = run_of(*ALL).counts(strict=strict)
-    assert counts["judged"] + counts["unsupported"] + counts["unjudged"] == len(ALL)
-    assert counts["passed"] + counts["red"] + counts["inconclusive"] == counts["judged"]
-
-
-def test_the_closing_line_says_the_counts_and_the_claims() -> None:
-    counts = run_of(*ALL).counts(strict=False)
-    line = "scenarios: 7 judged: 2 passed, 4 red, 1 inconclusive; 1 unsupported, 2 unjudged"
-    assert closing_line(counts, {}) == line
-    assert closing_line(counts, {"hold": 3, "do not hold here": 1}) == (
-        f"{line}; documented claims: 3 hold, 1 do not hold here"
+def test_the_closing_line_counts_every_scenario_once() -> None:
+    assert closing_line(ALL, strict=False) == (
+        "7 judged: 2 passed, 4 failed, 1 undecided; 1 unsupported, 2 not judged"
     )
+
+
+def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
+    assert closing_line(ALL, strict=True) == (
+        "7 judged: 1 passed, 6 failed, 0 undecided; 1 unsupported, 2 not judged"
+    )
+
+
+def test_the_closing_line_has_the_claims_in_the_same_order_whoever_met_them_first() -> None:
+    claims = {"not compared": 2, "held": 3}
+    turned = dict(reversed(claims.items()))
+    lines = {closing_line(run_record(claims=one), strict=False) for one in (claims, turned)}
+    assert len(lines) == 1
+    assert lines.pop().endswith("; documented claims: 3 held, 2 not compared")

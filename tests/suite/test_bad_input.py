@@ -8,22 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.running import REPOSITORY, run_suite
+from fixtures.records.run import RESULTS
+from fixtures.settings import REPOSITORY
+from tests.support import fake_bench
+from tests.support.running import own_environment, run_suite
 
-QUICK = "[storybook-fp32] and test_peak_memory"
+QUICK = "[storybook-fp32] and test_activation"
 STORED = REPOSITORY / "baselines" / "cpu"
-
-
-@pytest.fixture
-def baselines(tmp_path: Path) -> Path:
-    """A copy of the stored baselines, to spoil."""
-    shutil.copytree(STORED.parent, tmp_path / "baselines")
-    return tmp_path / "baselines"
+REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
 
 
 @pytest.mark.parametrize(
@@ -33,16 +31,15 @@ def baselines(tmp_path: Path) -> Path:
             ["--perf-device", "tpu"],
             "--perf-device 'tpu' is unknown; it takes auto, cpu, cuda, simulated.",
         ),
-        (["--perf-profile", "two words"], "--perf-profile 'two words' is no name of an accel"),
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
-        (["--perf-budget", "soon"], "--perf-budget 'soon' is not a number of seconds"),
-        (["--perf-update-baselines"], "--perf-update-baselines needs --perf-reason TEXT"),
+        (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
         (["-n", "2"], "-n is refused on the CPU"),
         (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
         (["--perf-baselines", "README.md"], "is a file; it takes a folder"),
     ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_an_unusable_option_ends_the_run_with_a_sentence(
     arguments: list[str], sentence: str
@@ -53,71 +50,75 @@ def test_an_unusable_option_ends_the_run_with_a_sentence(
     assert "Traceback" not in result.stderr + result.stdout
 
 
-def _spoil_json(path: Path, change: str) -> None:
+def test_a_misspelt_scenario_is_told_what_was_meant() -> None:
+    result = run_suite(*fake_bench.OPTIONS, "-k", "storybook-sdap")
+    assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert "selects no scenario; did you mean storybook-sdpa" in result.stdout
+
+
+# Baselines
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of baselines that a fake refresh recorded."""
+    folder = tmp_path_factory.mktemp("recorded")
+    result = run_suite(*fake_bench.OPTIONS, *REFRESH, "--perf-baselines", str(folder))
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    return folder
+
+
+@pytest.fixture
+def baselines(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of them, to spoil."""
+    return shutil.copytree(recorded, tmp_path / "baselines")
+
+
+def _truncate(path: Path) -> None:
+    path.write_text(path.read_text()[:1000])
+
+
+def _mistake_the_device(path: Path) -> None:
     stored = json.loads(path.read_text())
-    entry = stored["scenarios"]["fp32"]
-    if change == "unit":
-        entry["latency_s"] = entry.pop("latency_ms")
-    elif change == "schema":
-        stored["schema"] = 99
-    elif change == "device":
-        stored["device"]["key"] = "nvidia-h200"
-    elif change == "entry":
-        del stored["scenarios"]["fp32"]
-    elif change == "orphan":
-        stored["scenarios"]["no_such_technique"] = entry
+    stored["device"]["key"] = "nvidia-h200"
+    path.write_text(json.dumps(stored))
+
+
+def _forget_the_entry(path: Path) -> None:
+    stored = json.loads(path.read_text())
+    del stored["scenarios"]["fp32"]
+    path.write_text(json.dumps(stored))
+
+
+def _add_an_orphan(path: Path) -> None:
+    stored = json.loads(path.read_text())
+    stored["scenarios"]["no_such_technique"] = stored["scenarios"]["fp32"]
     path.write_text(json.dumps(stored))
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("spoil", "sentence"),
     [
-        ("missing", "no entry in"),
-        ("empty", "is empty; restore it with 'git checkout -- "),
-        ("truncated", "is not JSON"),
-        ("schema", "has schema 99, this suite reads 1"),
-        ("unit", "at scenarios.fp32: "),
-        ("device", "was recorded on device 'nvidia-h200', not on 'cpu'"),
-        ("entry", "no entry in"),
-        ("orphan", "no scenario has the entry 'no_such_technique'"),
+        (Path.unlink, "no entry in"),
+        (_forget_the_entry, "no entry in"),
+        (_truncate, "is not JSON"),
+        (_mistake_the_device, "was recorded on device 'nvidia-h200', not on 'fake'"),
+        (_add_an_orphan, "no scenario has the entry 'no_such_technique'"),
     ],
+    ids=["missing", "no entry", "truncated", "another device's", "an orphan"],
 )
-def test_a_spoilt_baseline_is_red_and_says_how_to_mend_it(
-    baselines: Path, change: str, sentence: str
+def test_a_spoilt_baseline_fails_and_says_what_to_do(
+    baselines: Path, spoil: Callable[[Path], None], sentence: str
 ) -> None:
-    path = baselines / "cpu" / "storybook.json"
-    if change == "missing":
-        path.unlink()
-    elif change == "empty":
-        path.write_text("")
-    elif change == "truncated":
-        path.write_text(path.read_text()[:1000])
-    else:
-        _spoil_json(path, change)
+    spoil(baselines / fake_bench.KEY / "storybook.json")
     expression = "test_entry_has_a_scenario or (test_scenario_has and [storybook-fp32])"
-    result = run_suite("-k", expression, "--perf-baselines", str(baselines), "--show-capture=no")
+    result = run_suite(
+        *(*fake_bench.OPTIONS, "-k", expression, "--perf-baselines", str(baselines)),
+        "--show-capture=no",
+    )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert sentence in result.stdout
     assert "Traceback" not in result.stdout
-
-
-@pytest.mark.parametrize("content", ["nothing", "a file"])
-def test_a_folder_that_is_no_pipeline_is_broken_with_a_sentence(
-    tmp_path: Path, content: str
-) -> None:
-    if content == "a file":
-        (tmp_path / "model_index.json").write_text("not JSON")
-    result = run_suite("-k", QUICK, "--perf-weights", str(tmp_path), "--show-capture=no")
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED
-    assert str(tmp_path) in result.stdout
-    assert "Traceback" not in result.stdout
-
-
-def test_a_pipeline_folder_of_one_s_own_is_measured(tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    shutil.copytree(REPOSITORY / "fixtures/workloads/storybook/pipeline", folder)
-    result = run_suite("-k", QUICK, "--perf-weights", str(folder))
-    assert result.returncode == pytest.ExitCode.OK, result.stdout
 
 
 def test_a_path_in_another_copy_of_the_suite_is_a_sentence(tmp_path: Path) -> None:
@@ -131,28 +132,55 @@ def test_a_path_in_another_copy_of_the_suite_is_a_sentence(tmp_path: Path) -> No
     assert run_suite("--collect-only", "-q", f"--perf-baselines={other}").returncode == 0
 
 
-def test_a_refresh_that_is_interrupted_leaves_the_file_unchanged(baselines: Path) -> None:
-    path = baselines / "cpu" / "storybook.json"
-    before = path.read_bytes()
-    command = [
-        *(sys.executable, "-m", "pytest", "perf_tests", "--perf-update-baselines", "-v"),
-        *("--perf-reason", "interrupted", "-k", "[storybook-fp32] or [storybook-bf16]"),
-        *("--perf-baselines", str(baselines)),
-        # Imports first: interrupted in one, pytest may end with a failure of its own.
-        *("-p", "fixtures.preloaded"),
-    ]
+# Weights
+
+
+@pytest.mark.parametrize("content", ["nothing", "a file"])
+def test_a_folder_that_is_no_pipeline_is_broken_with_a_sentence(
+    tmp_path: Path, content: str
+) -> None:
+    folder = tmp_path / "pipeline"
+    folder.mkdir()
+    if content == "a file":
+        (folder / "model_index.json").write_text("not JSON")
+    result = run_suite(
+        *("-k", QUICK, "--perf-weights", str(folder), "--perf-baselines", str(tmp_path / "mine")),
+        "--show-capture=no",
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED
+    assert str(folder) in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+def test_a_pipeline_folder_of_one_s_own_is_measured_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(REPOSITORY / "fixtures/workloads/storybook/pipeline", folder)
+    result = run_suite(
+        *("-k", QUICK, "--perf-weights", str(folder), "--perf-report", str(tmp_path / "report")),
+        *("--perf-baselines", str(tmp_path / "baselines")),
+    )
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert RESULTS.read(tmp_path / "report" / "results.json").weights == str(folder)
+
+
+# An interrupted refresh
+
+
+def interrupted(ready: Callable[[str], bool], *arguments: str, **environment: str) -> str:
+    """The output of a refresh that is interrupted once a line of it is `ready`."""
+    command = [sys.executable, "-m", "pytest", "perf_tests", "-v", *REFRESH, *arguments]
     with subprocess.Popen(
         command,
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        env={**own_environment(), **environment},
         # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as run:
         assert run.stdout is not None
-        next(line for line in run.stdout if "collected" in line)
-        time.sleep(3)  # into the measuring
+        next(line for line in run.stdout if ready(line))
         run.send_signal(signal.SIGINT)
         output = ""
         while run.poll() is None:
@@ -164,5 +192,39 @@ def test_a_refresh_that_is_interrupted_leaves_the_file_unchanged(baselines: Path
     # pytest ends with its code for an interrupt, or the interpreter with the signal itself.
     assert run.returncode in (pytest.ExitCode.INTERRUPTED, -signal.SIGINT), output
     assert "No baseline was written" in output
+    return output
+
+
+def test_a_refresh_that_is_interrupted_while_it_measures_leaves_the_file_unchanged(
+    tmp_path: Path,
+) -> None:
+    baselines = shutil.copytree(STORED.parent, tmp_path / "baselines")
+    path = baselines / "cpu" / "storybook.json"
+    before = path.read_bytes()
+
+    def measuring(line: str) -> bool:
+        if "collected" not in line:
+            return False
+        time.sleep(3)
+        return True
+
+    interrupted(
+        measuring,
+        *("-k", "[storybook-fp32] or [storybook-bf16]", "--perf-baselines", str(baselines)),
+        # Imports first: interrupted in one, pytest may end with a failure of its own.
+        *("-p", "fixtures.measuring.preloaded"),
+    )
     assert path.read_bytes() == before
     assert sorted(p.name for p in path.parent.iterdir()) == sorted(p.name for p in STORED.iterdir())
+
+
+def test_a_refresh_that_is_interrupted_leaves_no_folder_that_was_not_there(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "baselines"
+    output = interrupted(
+        # It hangs in the scenario after this one.
+        lambda line: "[storybook-fp32] PASSED" in line,
+        *(*fake_bench.OPTIONS, "--perf-baselines", str(folder)),
+        FAKE_HANG="storybook-cudnn_benchmark",
+    )
+    assert "storybook-fp32: new" in output
+    assert not folder.parent.exists()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
@@ -21,8 +24,8 @@ MISSING = "no Chromium on the PATH: install it with 'apt-get install chromium'"
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """Playwright's browser object.
+def chromium() -> Iterator[Browser]:
+    """Playwright's browser.
 
     Raises:
         ImportError: if playwright is not installed.

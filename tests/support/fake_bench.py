@@ -1,81 +1,134 @@
-"""A bench that measures nothing, for runs of the suite that cost nothing: `-p tests.fake_bench`.
+"""A bench that measures nothing, so that runs of the suite cost nothing.
 
-Its device has every figure from the scenario's name. The environment spoils single scenarios:
-`FAKE_MORE` does more work than before, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory
-allocated, and `FAKE_CRASH` ends the process. With `FAKE_ACCELERATORS` there are so many of them,
-and each observation adds a line with its worker and its accelerator to the file `FAKE_LOG`.
+`pytest perf_tests -p tests.support.fake_bench` has every figure from the scenario's name. The
+environment spoils single scenarios: `FAKE_MORE` does more work than before, `FAKE_SLOW` takes
+half as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_HANG`
+takes for ever, and `FAKE_CRASH` ends the process. `FAKE_HARDWARE` is what the device is called.
+With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker
+and its accelerator to the file `FAKE_LOG`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fixtures import machine
-from fixtures.machine import VISIBLE
+from fixtures.devices import Device, host
+from fixtures.devices.host import VISIBLE
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.rounds import Plan, Round
+from fixtures.measuring.sampler import Sampler
+from fixtures.records.counts import Counts
+from fixtures.records.run import WHOLE
+from fixtures.records.timing import Evidence, Timing
+from fixtures.scenarios import Scenario
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.runs import counts, timing
 
 KEY = "fake"
+OPTIONS = (
+    *("-p", "tests.support.fake_bench"),
+    *("--perf-device", "simulated", "--perf-workload", "storybook"),
+)
+"""Of a run on it."""
+PATCH = pytest.MonkeyPatch()
 if "FAKE_ACCELERATORS" in os.environ:
     # At once: accelerators are counted before plugins are configured.
-    machine._cuda_devices = lambda: int(os.environ["FAKE_ACCELERATORS"])
-    machine.accelerator_kind = lambda: "cuda"  # type: ignore[assignment]
+    PATCH.setattr(host, "_cuda_devices", lambda: int(os.environ["FAKE_ACCELERATORS"]))
+    PATCH.setattr(host, "accelerator_kind", lambda: "cuda")
 
 
-class FakeDevice:
-    """A device that has neither an accelerator nor xFormers."""
-
-    name = "simulated"
-    key = KEY
-    caveat = ""
-    memory_source = "replay"
-    hardware: Mapping[str, Any] = {"accelerator": "Testron 9000", "memory_gib": 80}
-
-    def missing(self, need: str) -> str | None:
-        reasons = {"accelerator": "needs an accelerator", "xformers": "xFormers is not installed"}
-        return reasons.get(need)
-
-    def release(self) -> None:
-        """Nothing is held."""
-
-
-def _observe(asked: Any, device: FakeDevice) -> Any:
-    import numpy as np
-
-    from fixtures.measurement import Observation
-
-    if "FAKE_LOG" in os.environ:
-        with Path(os.environ["FAKE_LOG"]).open("a") as log:
-            worker, own = (os.environ.get(n) for n in ("PYTEST_XDIST_WORKER", VISIBLE))
-            log.write(f"{worker} {own} {asked.id}\n")
-    if asked.id == os.environ.get("FAKE_CRASH"):
-        os._exit(1)
-    figure = 2**20 + zlib.crc32(asked.technique.id.encode()) % 2**20
-    return Observation(
-        scenario=asked.id,
-        peak_bytes={"whole": figure, "denoiser": figure // 2},
-        # One scenario is not counted, which leaves a note.
-        counters={}
-        if asked.technique.id == "traced_unet"
-        else {"aten::mm": figure + (asked.id == os.environ.get("FAKE_MORE")), "aten::add": 3},
-        call_s=1.0,
-        pictures=np.random.default_rng(0).random((1, 16, 16, 3)),
-        inactive="it does nothing" if asked.id == os.environ.get("FAKE_IDLE") else None,
-        left_behind=(),
-        leak="a call left 2.00 MiB allocated" if asked.id == os.environ.get("FAKE_LEAK") else None,
+def _device(*_: str) -> FakeDevice:
+    return FakeDevice(
+        name="simulated",
+        key=KEY,
+        memory_source="replay",
+        hardware={"accelerator": os.environ.get("FAKE_HARDWARE", "Testron 9000")},
+        lacks={"accelerator": "needs an accelerator", "xformers": "xFormers is not installed"},
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    from fixtures import plugin
-    from tests.records import timing
+def _is(scenario: Scenario, variable: str) -> bool:
+    return scenario.id == os.environ.get(variable)
 
-    for module in (plugin, sys.modules["conftest"]):
-        module.open_device = lambda *_: FakeDevice()
-    plugin.observe = _observe
-    plugin.look_in_fresh_process = lambda *_: timing()
+
+def _figure(scenario: Scenario) -> int:
+    """A number below 2**20 that stands for the technique."""
+    return zlib.crc32(scenario.technique.id.encode()) % 2**20
+
+
+def _observe(scenario: Scenario, device: Device) -> Observation:
+    if "FAKE_LOG" in os.environ:
+        worker, own = (os.environ.get(name) for name in ("PYTEST_XDIST_WORKER", VISIBLE))
+        with Path(os.environ["FAKE_LOG"]).open("a", encoding="utf-8") as log:
+            log.write(f"{worker} {own} {scenario.id}\n")
+    if _is(scenario, "FAKE_HANG"):
+        time.sleep(600)
+    if _is(scenario, "FAKE_CRASH"):
+        os._exit(1)
+    figure = 2**20 + _figure(scenario)
+    # One scenario is not counted, which leaves a note.
+    counted = scenario.technique.id != "traced_unet"
+    more = 1 if _is(scenario, "FAKE_MORE") else 0
+    return observation(
+        scenario.id,
+        component_peak_bytes={WHOLE: figure, "denoiser": figure // 2},
+        counts=counts(mm=figure + more, add=3) if counted else Counts(),
+        images=IMAGES[:1],
+        inactive="it does nothing" if _is(scenario, "FAKE_IDLE") else None,
+        leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,
+    )
+
+
+def _ratio(scenario: Scenario) -> float:
+    """Its latency as a multiple of the reference's, from 0.5 to 1.5; half as much again if slow."""
+    return (0.5 + _figure(scenario) / 2**20) * (1.5 if _is(scenario, "FAKE_SLOW") else 1.0)
+
+
+class _Timed:
+    """Rounds that last as long as they are told, and take no time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def place(self) -> None:
+        """It is nowhere."""
+
+    def round(self) -> Round:
+        """As long as it was told."""
+        return Round(self._seconds, self._seconds)
+
+    def evidence(self) -> Evidence:
+        """A quiet machine."""
+        return timing().evidence
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _pair(scenario: Scenario, device: Device) -> tuple[_Timed, _Timed]:
+    return _Timed(0.1), _Timed(0.1 * _ratio(scenario))
+
+
+def _in_fresh_process(device: str) -> Sampler:
+    def sample(scenario: Scenario, plan: Plan) -> Timing:
+        return timing(_ratio(scenario), judged_ms=100 * _ratio(scenario))
+
+    return sample
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the fakes in the place of everything that measures."""
+    PATCH.setattr(sys.modules["conftest"], "open_device", _device)
+    # By name: pytest rewrites the plugin's assertions, and that must come before its import.
+    PATCH.setattr("fixtures.suite.plugin.open_device", _device)
+    PATCH.setattr("fixtures.suite.plugin.observe", _observe)
+    PATCH.setattr("fixtures.suite.plugin.in_fresh_process", _in_fresh_process)
+    PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
+    PATCH.setattr("fixtures.measuring.sampler.pair_of", _pair)

@@ -1,66 +1,77 @@
-"""Faults to inject into a real run: `pytest perf_tests -p tests.faults`.
+"""Faults to inject into a real run: `pytest perf_tests -p tests.support.faults`.
 
-Each breaks one technique in one way; `tests/test_faults.py` says which tests must turn red.
+Each breaks one technique in one way; `tests/suite/test_faults.py` says which tests must fail.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from fixtures import worker
 from fixtures.devices import Device
+from fixtures.measuring.sampler import in_fresh_process
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE, Application, CalledWithin
 from fixtures.workloads import Workload
 
 SLOW_DOWN = float(os.environ.get("PERF_FAULT_SLOW_DOWN", "0.30"))
+Fault = Callable[[Application], Application]
 
 
-def _plain(workload: Workload, device: Device) -> Iterator[Any]:
+def _not_applied(apply: Application) -> Application:
     """The technique silently does nothing."""
-    yield workload.load(device.base_dtype).to(device.torch_device)
+
+    def plain(workload: Workload, device: Device) -> Iterator[Any]:
+        yield workload.load(device.base_dtype).to(device.torch_device)
+
+    return plain
 
 
-def _altered(change: Callable[[Any], Any]) -> Callable[[Application], Application]:
-    """The technique as it is, with its pipeline changed."""
+def _altered(alter: Callable[[Any], Any]) -> Fault:
+    """The technique as it is, with its pipeline altered in place, or replaced."""
 
-    def alter(apply: Application) -> Application:
+    def fault(apply: Application) -> Application:
         def altered(workload: Workload, device: Device) -> Iterator[Any]:
             for pipeline in apply(workload, device):
-                yield change(pipeline) or pipeline
+                yield alter(pipeline) or pipeline
 
         return altered
 
-    return alter
+    return fault
 
 
-class _Slower(CalledWithin):
-    """Burns `SLOW_DOWN` more CPU time after each call; no tensor is touched."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        start_s = time.thread_time()
-        result = super().__call__(*args, **kwargs)
-        until_s = time.thread_time() + SLOW_DOWN * (time.thread_time() - start_s)
-        while time.thread_time() < until_s:
-            pass
-        return result
+def _called_within(context: Callable[[], contextlib.AbstractContextManager[Any]]) -> Fault:
+    """The technique as it is, with each call inside a context."""
+    return _altered(lambda pipeline: CalledWithin(pipeline, context))
 
 
-def _slow_down(pipeline: Any) -> Any:
-    from contextlib import nullcontext
+@contextlib.contextmanager
+def _slower() -> Iterator[None]:
+    """Burn `SLOW_DOWN` more CPU time after the call; no tensor is touched."""
+    start_s = time.thread_time()
+    yield
+    until_s = time.thread_time() + SLOW_DOWN * (time.thread_time() - start_s)
+    while time.thread_time() < until_s:
+        pass
 
-    return _Slower(pipeline, nullcontext)
+
+def _out_of_memory() -> NoReturn:
+    raise MemoryError("DefaultCPUAllocator: can't allocate memory: 1099511627776 bytes")
+
+
+def _raising() -> NoReturn:
+    raise ZeroDivisionError("injected")
 
 
 def _leave_an_upcast(pipeline: Any) -> None:
-    """Cast the time embedding to fp32 and back: the picture and the peak stay as they are."""
+    """Cast the time embedding to fp32 and back: the image and the peak stay as they are."""
     pipeline.unet.time_embedding.register_forward_hook(
         lambda module, inputs, output: output.float().to(output.dtype)
     )
@@ -78,56 +89,29 @@ def _copy_and_read_back(pipeline: Any) -> None:
 
 
 def _step_wrongly(pipeline: Any) -> None:
-    """Take each scheduler step on another noise schedule: the same work, another picture."""
+    """Take each scheduler step on another noise schedule: the same work, another image."""
     pipeline.scheduler.alphas_cumprod = pipeline.scheduler.alphas_cumprod**0.5
-
-
-def _run_out_of_memory(pipeline: Any) -> Any:
-    def call(*_: Any, **__: Any) -> Any:
-        raise MemoryError("DefaultCPUAllocator: can't allocate memory: 1099511627776 bytes")
-
-    return _Replaced(pipeline, call)
-
-
-def _raise(pipeline: Any) -> Any:
-    def call(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError("injected")
-
-    return _Replaced(pipeline, call)
-
-
-class _Replaced(CalledWithin):
-    """A pipeline with another call."""
-
-    def __init__(self, pipeline: Any, call: Callable[..., Any]) -> None:
-        from contextlib import nullcontext
-
-        super().__init__(pipeline, nullcontext)
-        self._call = call
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(*args, **kwargs)
 
 
 def _draw_nan(pipeline: Any) -> None:
     pipeline.vae.decoder.conv_out.bias.fill_(float("nan"))
 
 
-FAULTS: dict[str, Callable[[Application], Application]] = {
-    "channels_last": _altered(_slow_down),
+FAULTS: dict[str, Fault] = {
+    "channels_last": _called_within(_slower),
     "bf16": _altered(_leave_an_upcast),
-    "attention_slicing": lambda apply: _plain,
-    "vae_tiling": lambda apply: _plain,
+    "attention_slicing": _not_applied,
+    "vae_tiling": _not_applied,
     "vae_slicing": _altered(_copy_and_read_back),
     "sdpa": _altered(_step_wrongly),
-    "traced_unet": _altered(_run_out_of_memory),
-    "autocast": _altered(_raise),
+    "traced_unet": _called_within(_out_of_memory),
+    "autocast": _called_within(_raising),
     "layerwise_casting": _altered(_draw_nan),
 }
 
 
 def inject() -> None:
-    """Put the faults in."""
+    """Put the faults into the catalogue of this process."""
     for name, fault in FAULTS.items():
         technique = CATALOGUE[name]
         CATALOGUE.techniques[name] = replace(technique, apply=fault(technique.apply))
@@ -136,13 +120,13 @@ def inject() -> None:
 def faulty(scenario: Scenario) -> Scenario:
     """The scenario with its fault, in a process that knows of none yet."""
     inject()
-    return replace(scenario, technique=CATALOGUE[scenario.technique.id])
+    return scenario.beside(scenario.technique.id)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the faults into this process, and into those that take further looks."""
-    # Not at the top: pytest rewrites the plugin's assertions, and that must come first.
-    from fixtures import plugin
-
+    """Put the faults into this process, and into those that take further samples."""
     inject()
-    plugin.look_in_fresh_process = partial(worker.look_in_fresh_process, change=faulty)
+    # By name: pytest rewrites the plugin's assertions, and that must come before its import.
+    patch = pytest.MonkeyPatch()
+    faulty_process = partial(in_fresh_process, change=faulty)
+    patch.setattr("fixtures.suite.plugin.in_fresh_process", faulty_process)

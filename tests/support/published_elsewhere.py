@@ -1,8 +1,8 @@
 """Published figures that no scenario of the suite has.
 
-`python -m tests.simulated.published_elsewhere` prints their table of docs/simulated.md, some 2
+`python -m tests.support.published_elsewhere` prints their table of docs/simulated.md, some 2
 minutes: one forward pass of a denoiser alone (diffusers' nightly benchmark), and batches of four
-pictures (SDXL, 2023).
+images (SDXL, 2023).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 
-from fixtures.devices import WHOLE
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.metrics import GIB
+from fixtures.records.metrics import GIB
+from fixtures.records.run import WHOLE
 from fixtures.techniques.offloading import LEAF
 from fixtures.workloads import WORKLOADS, Workload, flux, sdxl
 from fixtures.workloads.random_weights import random_model
-from tests.simulated_runs import simulate
+from tests.support.simulated_runs import simulate
 
 PROFILE = "a100-80gb"
 """The nightly table names no card; this one's cuBLAS workspace is the one of most cards."""
@@ -110,7 +110,7 @@ def denoiser_peak_gib(name: str, placed: str) -> float:
         for _ in range(FORWARDS):
             model(**inputs)
         assert device._simulation is not None
-        peak_bytes = device._simulation.allocator.peak_allocated_bytes
+        peak_bytes = device._simulation.memory.allocator.peak_allocated_bytes
         del model, inputs
     return peak_bytes / GIB
 
@@ -131,28 +131,28 @@ SDXL_POST_GIB = {
     "model_cpu_offload": 20.21,
     "sequential_cpu_offload": 19.91,
 }
-"""Rows in fp16 with fused attention, GiB; its first row, fp32 with plain attention, is no technique
-of the suite."""
+"""Rows in fp16 with fused attention, GiB; its first row, fp32 with plain attention, is not a
+technique of the suite."""
 
 
 def sdxl_of_four() -> Workload:
-    """Four pictures in one call of SDXL."""
+    """Four images in one call of SDXL."""
     workload = WORKLOADS["sdxl"]
-    return replace(workload, call=replace(workload.call, batch=4, steps=3), _hosted={})
+    return replace(workload, call=replace(workload.call, batch=4, steps=3))
 
 
 def batch_peak_gib(technique: str) -> float:
-    """Peak allocated memory of a batch of four pictures by SDXL."""
+    """Peak allocated memory of a batch of four images by SDXL."""
     trace = simulate(technique, workload=sdxl_of_four(), device=SimulatedDevice("a100-40gb"))
-    return trace.peak_bytes[WHOLE] / GIB
+    return trace.component_peak_bytes[WHOLE] / GIB
 
 
 def _rows() -> Iterator[tuple[str, str, float, str]]:
     for (name, placed), (low, high) in NIGHTLY_GIB.items():
-        said = f"{low}" if low == high else f"{low} to {high}"
+        nights = f"{low}" if low == high else f"{low} to {high}"
         ours = denoiser_peak_gib(name, placed)
         nearest = min(max(ours, low), high)
-        yield f"denoiser of {name}, {placed}", said, ours, f"{ours / nearest - 1:+.1%}"
+        yield f"denoiser of {name}, {placed}", nights, ours, f"{ours / nearest - 1:+.1%}"
     for technique, published in SDXL_POST_GIB.items():
         ours = batch_peak_gib(technique)
         yield f"sdxl, batch 4, {technique}", str(published), ours, f"{ours / published - 1:+.1%}"

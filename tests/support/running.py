@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-REPOSITORY = Path(__file__).parent.parent
+from fixtures.devices.host import VISIBLE
+from fixtures.settings import REPOSITORY
+
 TIMEOUT_S = 600
 
 
-def run_suite(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Call `pytest perf_tests` with these arguments."""
+def run_suite(
+    *arguments: str, tests: str = "perf_tests", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Call pytest on these tests, with these arguments and environment variables."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "perf_tests", *arguments],
+        [sys.executable, "-m", "pytest", tests, *arguments],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -25,9 +28,10 @@ def run_suite(*arguments: str, **environment: str) -> subprocess.CompletedProces
 
 
 def own_environment() -> dict[str, str]:
-    """This process' environment, without what pytest-xdist says to its own workers.
+    """This process' environment, with one thread and without an accelerator.
 
-    pytest-benchmark would take the suite for such a worker, and disable itself.
+    What pytest-xdist says to its own workers is left out: pytest-benchmark would take the suite for
+    such a worker, and disable itself.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return {**own, "OMP_NUM_THREADS": "1"}
+    return {**own, "OMP_NUM_THREADS": "1", VISIBLE: ""}

@@ -1,49 +1,80 @@
-"""Records for tests: entries, looks and timings that nobody measured."""
+"""Records for tests: entries, samples, timings and runs that nobody measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from fixtures.baselines import Entry
-from fixtures.machine import Evidence
-from fixtures.rounds import Timing
-from fixtures.statistics import Group, Look
+from fixtures.records.baselines import Entry, Provenance
+from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
+from fixtures.records.timing import Evidence, Group, Sample, Timing
 
 MIB = 2**20
 SOFTWARE = {"python": "3.12.0", "torch": "2.12.0", "diffusers": "0.41.0"}
 HARDWARE = {"processor": "Testron 9000", "threads": 1}
 
 
+def counts(**operations: int) -> Counts:
+    """So many calls of each ATen operation."""
+    kinds = {f"aten::{name}": count for name, count in operations.items()}
+    return Counts({OPERATIONS: sum(operations.values())}, kinds)
+
+
 def entry(**changes: Any) -> Entry:
     """A sound entry, with some fields replaced."""
     fields: dict[str, Any] = {
-        "recorded": {
-            "date": "2026-01-31",
-            "commit": "0123456789ab",
-            "software": SOFTWARE,
-            "hardware": HARDWARE,
-            "reason": "test",
-        },
-        "latency_ms": (98.0, 99.0, 100.0, 101.0, 102.0),
+        "recorded": Provenance("2026-01-31", "0123456789ab", SOFTWARE, HARDWARE, "test"),
+        "judged_ms": (98.0, 99.0, 100.0, 101.0, 102.0),
         "ratios": (0.98, 0.99, 1.0, 1.01, 1.02),
-        "peak_memory_bytes": {"whole": 512 * MIB, "denoiser": 500 * MIB},
-        "counters": {"aten::mm": 1000, "aten::add": 400},
+        "component_peak_bytes": {WHOLE: 512 * MIB, "denoiser": 500 * MIB},
+        "counts": counts(mm=1000, add=400),
         "ssim": 0.995,
     }
     return Entry(**{**fields, **changes})
 
 
-def look(ratio: float, standard_error: float = 0.001) -> Look:
+def sample(ratio: float, standard_error: float = 0.001) -> Sample:
     """What one process would say of this ratio."""
-    return Look(math.log(ratio), standard_error)
+    return Sample(math.log(ratio), standard_error)
 
 
-def timing(ratio: float = 1.0, *, busy_ms: float = 100.0, pairs: int = 3) -> Timing:
+def timing(ratio: float = 1.0, *, judged_ms: float = 100.0, pairs: int = 3) -> Timing:
     """A process whose every candidate round takes `ratio` times its reference rounds."""
-    reference_s: Sequence[float] = [0.1] * (pairs + 1)
-    group = Group(tuple(reference_s), (0.1 * ratio,) * pairs)
-    return Timing(
-        (group,), (busy_ms / 1000,), busy_ms, Evidence(load=0.5, steal=0.0, cpu_share=1.0)
-    )
+    candidate_s = judged_ms / 1000
+    group = Group((candidate_s / ratio,) * (pairs + 1), (candidate_s,) * pairs)
+    return Timing((group,), (candidate_s,), Evidence(load=0.5, steal=0.0, cpu_share=1.0))
+
+
+def verdict(
+    scenario: str, outcome: Outcome = Outcome.PASS, metric: str = "latency ratio", **fields: Any
+) -> Verdict:
+    """A verdict whose sentence names the scenario."""
+    return Verdict(scenario, metric, outcome, f"{scenario} says why", **fields)
+
+
+def scenario_record(
+    technique: str, *outcomes: Outcome, workload: str = "storybook", **figures: Any
+) -> ScenarioRecord:
+    """The record of a scenario with a verdict for each outcome, and these fields.
+
+    `peak_bytes` stands for the peak of the whole call.
+    """
+    name = f"{workload}-{technique}"
+    if (peak_bytes := figures.pop("peak_bytes", None)) is not None:
+        figures["component_peak_bytes"] = {WHOLE: peak_bytes}
+    figures.setdefault("family", "precision")
+    figures.setdefault("verdicts", [verdict(name, outcome) for outcome in outcomes])
+    return ScenarioRecord(name, workload, technique, **figures)
+
+
+def run_record(*records: ScenarioRecord, **fields: Any) -> RunRecord:
+    """A run on the CPU that met these scenarios, with these fields."""
+    known: dict[str, Any] = {
+        "device_key": "cpu",
+        "hardware": HARDWARE,
+        "software": SOFTWARE,
+        "scenarios": {record.id: record for record in records},
+    }
+    return RunRecord(**{**known, **fields})

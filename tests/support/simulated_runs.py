@@ -10,32 +10,31 @@ from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload
-from fixtures.workloads.base import quiet
-from fixtures.workloads.sd15 import ddim, random_pipeline
-from tests.small_pipeline import SMALL
+from fixtures.workloads.sd15 import DDIM
+from tests.support.small_workloads import SMALL
 
 Spoil = Callable[[Any], None]
 SIDE_PX = 128
 TINY = {
+    **SMALL["sd15"].configs,
     "unet": {
-        **SMALL["unet"],
+        **SMALL["sd15"].configs["unet"],
         "block_out_channels": (32, 64),
         "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
         "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
     },
     "vae": {
-        **SMALL["vae"],
+        **SMALL["sd15"].configs["vae"],
         "block_out_channels": (32, 32, 32),
         "down_block_types": ("DownEncoderBlock2D",) * 3,
         "up_block_types": ("UpDecoderBlock2D",) * 3,
         "sample_size": SIDE_PX // 2,
     },
-    "text_encoder": SMALL["text_encoder"],
 }
 """Two levels in the place of four: the simulation takes its time by the operation."""
 
 
-def small(scheduler: Any = ddim, **call: Any) -> Workload:
+def small(scheduler: str = DDIM.scheduler, **call: Any) -> Workload:
     """The `sd15` workload at a fraction of its width, 128x128 px, three steps."""
     sd15 = WORKLOADS["sd15"]
     changes = {"width": SIDE_PX, "height": SIDE_PX, "steps": 3, **call}
@@ -43,8 +42,7 @@ def small(scheduler: Any = ddim, **call: Any) -> Workload:
         sd15,
         name="small",
         call=replace(sd15.call, **changes),
-        source=lambda weights, dtype: quiet(random_pipeline(dtype, scheduler, **TINY)),
-        _hosted={},
+        source=replace(DDIM, configs=TINY, scheduler=scheduler),
     )
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import torch
-
-from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3, sdxl
+from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3, sd15, sdxl
 from fixtures.workloads.byte_tokenizer import T5_SIZE
-from fixtures.workloads.text_encoders import CLIP_BIG_G, CLIP_L, T5_XXL
+from fixtures.workloads.loading import Source
 
+FULL_SIZE: dict[str, Source] = {
+    "sd15": sd15.DDIM,
+    "sdxl": sdxl.SOURCE,
+    "sd3": sd3.SOURCE,
+    "flux": flux.SOURCE,
+    "cogvideox-5b": cogvideox.SOURCE,
+}
 TEXT = 32
 """Width of every text encoder."""
 _CLIP = {
@@ -22,10 +26,7 @@ _CLIP = {
     "num_attention_heads": 2,
     "projection_dim": TEXT,
 }
-_CLIP_L = {**CLIP_L, **_CLIP}
-_CLIP_BIG_G = {**CLIP_BIG_G, **_CLIP}
 _T5 = {
-    **T5_XXL,
     "vocab_size": T5_SIZE,
     "d_model": TEXT,
     "d_kv": 8,
@@ -35,11 +36,29 @@ _T5 = {
 }
 _VAE = {"block_out_channels": (32, 32, 32, 32), "layers_per_block": 1}
 
-SMALL: dict[str, Callable[[torch.dtype], Any]] = {
-    "sdxl": partial(
-        sdxl.random_pipeline,
+
+def _smaller(name: str, **changes: Mapping[str, Any]) -> Source:
+    """The source of a workload with other values in the configurations of its components."""
+    source = FULL_SIZE[name]
+    changed = {part: {**source.configs[part], **change} for part, change in changes.items()}
+    return replace(source, configs={**source.configs, **changed})
+
+
+SMALL: dict[str, Source] = {
+    "sd15": _smaller(
+        "sd15",
         unet={
-            **sdxl.UNET,
+            "block_out_channels": (32, 64, 64, 64),
+            "attention_head_dim": 2,
+            "layers_per_block": 1,
+            "cross_attention_dim": TEXT,
+        },
+        vae=_VAE,
+        text_encoder=_CLIP,
+    ),
+    "sdxl": _smaller(
+        "sdxl",
+        unet={
             "block_out_channels": (32, 64, 64),
             "attention_head_dim": (2, 4, 4),
             "layers_per_block": 1,
@@ -47,14 +66,13 @@ SMALL: dict[str, Callable[[torch.dtype], Any]] = {
             "cross_attention_dim": 2 * TEXT,
             "projection_class_embeddings_input_dim": 6 * 256 + TEXT,
         },
-        vae={**sdxl.VAE, **_VAE},
-        text_encoder=_CLIP_L,
-        text_encoder_2=_CLIP_BIG_G,
+        vae=_VAE,
+        text_encoder=_CLIP,
+        text_encoder_2=_CLIP,
     ),
-    "sd3": partial(
-        sd3.random_pipeline,
+    "sd3": _smaller(
+        "sd3",
         transformer={
-            **sd3.TRANSFORMER,
             "num_layers": 2,
             "attention_head_dim": 8,
             "num_attention_heads": 4,
@@ -62,15 +80,14 @@ SMALL: dict[str, Callable[[torch.dtype], Any]] = {
             "caption_projection_dim": 32,
             "pooled_projection_dim": 2 * TEXT,
         },
-        vae={**sd3.VAE, **_VAE},
-        text_encoder=_CLIP_L,
-        text_encoder_2=_CLIP_BIG_G,
+        vae=_VAE,
+        text_encoder=_CLIP,
+        text_encoder_2=_CLIP,
         text_encoder_3={**_T5, "d_model": 2 * TEXT},
     ),
-    "flux": partial(
-        flux.random_pipeline,
+    "flux": _smaller(
+        "flux",
         transformer={
-            **flux.TRANSFORMER,
             "num_layers": 1,
             "num_single_layers": 2,
             "attention_head_dim": 16,
@@ -79,14 +96,13 @@ SMALL: dict[str, Callable[[torch.dtype], Any]] = {
             "pooled_projection_dim": TEXT,
             "axes_dims_rope": (4, 6, 6),
         },
-        vae={**flux.VAE, **_VAE},
-        text_encoder=_CLIP_L,
+        vae=_VAE,
+        text_encoder=_CLIP,
         text_encoder_2=_T5,
     ),
-    "cogvideox-5b": partial(
-        cogvideox.random_pipeline,
+    "cogvideox-5b": _smaller(
+        "cogvideox-5b",
         transformer={
-            **cogvideox.TRANSFORMER,
             "num_layers": 2,
             "num_attention_heads": 2,
             "attention_head_dim": 16,
@@ -94,11 +110,10 @@ SMALL: dict[str, Callable[[torch.dtype], Any]] = {
             "text_embed_dim": TEXT,
         },
         vae={
-            **cogvideox.VAE,
             "block_out_channels": (8, 8, 8, 8),
             "layers_per_block": 1,
             "norm_num_groups": 4,
-            # Half of it is the size of a tile, of which the overlap is a whole number of pixels.
+            # Tiles are half as large, and their overlap is a whole number of pixels.
             "sample_height": 96,
             "sample_width": 80,
         },
@@ -109,14 +124,10 @@ FRAMES = 9
 
 
 def small_workload(name: str) -> Workload:
-    """The workload with three steps on a small pipeline; pictures are larger than a video's."""
+    """The workload with three steps on a small pipeline; images are larger than a video's."""
     workload = WORKLOADS[name]
-    size = {"width": 80, "height": 96, "frames": FRAMES}
-    if workload.kind != "video":
-        size = {"width": 64, "height": 64}
-    return replace(
-        workload,
-        call=replace(workload.call, steps=3, **size),
-        source=lambda weights, dtype: SMALL[name](dtype),
-        _hosted={},
-    )
+    if workload.kind == "video":
+        call = replace(workload.call, steps=3, width=80, height=96, frames=FRAMES)
+    else:
+        call = replace(workload.call, steps=3, width=64, height=64)
+    return replace(workload, call=call, source=SMALL[name])

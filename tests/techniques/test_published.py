@@ -1,15 +1,15 @@
-"""Published figures: every one has a scenario, promises can fail, deviations are said."""
+"""Published figures: each has a scenario, promises can fail, deviations are shown."""
 
 from __future__ import annotations
 
 import pytest
 
-from fixtures.baselines import BaselineStore
-from fixtures.metrics import GIB
-from fixtures.published import GB, PUBLISHED, Published, published_of
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.metrics import GIB
 from fixtures.scenarios import scenarios
+from fixtures.settings import REPOSITORY
+from fixtures.techniques.published import GB, PUBLISHED, Published, published_of
 from fixtures.workloads import WORKLOADS
-from tests.running import REPOSITORY
 
 PROMISE = Published("sd15-4k-vae_tiling", "whole", "at most", 8 * GB, "a page")
 RUN = Published("flux-bf16", "reserved", "about", 36 * GIB, "a post")
@@ -31,7 +31,7 @@ def test_a_single_run_promises_nothing() -> None:
     assert RUN.holds(100 * GIB)
 
 
-def test_every_side_is_said_with_its_deviation() -> None:
+def test_each_figure_is_shown_with_its_deviation() -> None:
     sentence = RUN.compared({"simulated": 33.75 * GIB, "nvidia-h200": 36 * GIB})
     assert sentence == (
         "flux-bf16: documented about 36.00 GiB (reserved, a post), "
@@ -53,10 +53,10 @@ def documented_row(figure: Published, simulated_bytes: float) -> str:
 
 
 @pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: figure.scenario)
-def test_the_document_compares_every_figure_with_the_stored_simulation(figure: Published) -> None:
+def test_the_docs_compare_every_figure_with_the_stored_simulation(figure: Published) -> None:
     scenario = next(one for one in scenarios(list(WORKLOADS)) if one.id == figure.scenario)
     store = BaselineStore(REPOSITORY / "baselines")
     entry = store.entry("simulated", scenario.workload.name, scenario.technique.id)
     assert entry is not None
-    row = documented_row(figure, entry.peak_memory_bytes[figure.component])
+    row = documented_row(figure, entry.component_peak_bytes[figure.component])
     assert row in (REPOSITORY / "docs" / "simulated.md").read_text(encoding="utf-8")

@@ -1,9 +1,10 @@
-"""Every technique: its proof fails without it, holds with it; leaving it restores everything."""
+"""Every technique: its activation check passes with it, fails without it, and leaving restores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,26 +13,26 @@ import torch
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.global_state import changed_state, read_global_state
-from fixtures.measurement import observe
+from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, FAMILIES, registry
-from fixtures.techniques.offloading import group_hooks, models
-from fixtures.techniques.registry import CalledWithin, Scene, Technique, switched
+from fixtures.techniques.offloading import group_hooks
+from fixtures.techniques.registry import (
+    ActivationContext,
+    CalledWithin,
+    Technique,
+    models,
+    switched,
+)
 from fixtures.techniques.vae import expected_tiles
 from fixtures.workloads import WORKLOADS, Workload
-from tests.small_workloads import small_workload
+from tests.support.offloads_to_itself import OffloadsToItself
+from tests.support.small_workloads import small_workload
 
 WORKLOAD_OF_KIND = {"single": "storybook", "batch": "storybook-batch8", "large": "storybook-256"}
 NEEDS_CUDA = frozenset({"cudnn", "tf32", "xformers", "streams"})
 CANNOT_OFFLOAD_TO_ITSELF = frozenset({"sequential_cpu_offload"})
 """accelerate refuses to offload leaf by leaf from the CPU to the CPU."""
-
-
-class OffloadsToItself(CpuDevice):
-    """A CPU that plays the accelerator: hooks come and go, and nothing moves."""
-
-    def missing(self, need: str) -> str | None:
-        return None if need == "accelerator" else super().missing(need)
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +41,16 @@ def device() -> CpuDevice:
 
 
 def _brief(technique: Technique) -> Workload:
-    """The workload of the technique's kind, with the two steps that show what is in effect."""
+    """A workload of the technique's kind, with the two steps that show what is in effect."""
     if technique.kinds == {"video"}:
         return small_workload("cogvideox-5b")
-    kind = next(iter(sorted(technique.kinds)))
-    workload = WORKLOADS[WORKLOAD_OF_KIND["single" if "single" in technique.kinds else kind]]
+    kind = "single" if "single" in technique.kinds else min(technique.kinds)
+    return _shortened(WORKLOAD_OF_KIND[kind])
+
+
+@cache
+def _shortened(name: str) -> Workload:
+    workload = WORKLOADS[name]
     return replace(
         workload, call=replace(workload.call, steps=2, batch=min(2, workload.call.batch))
     )
@@ -60,7 +66,7 @@ RUNNING = [technique for technique in CATALOGUE if _runs_here(technique)]
 
 
 @pytest.fixture(scope="module")
-def reference_pictures(device: CpuDevice) -> dict[str, Any]:
+def reference_images(device: CpuDevice) -> dict[str, Any]:
     return {}
 
 
@@ -71,11 +77,11 @@ def _draw_reference(workload: Workload, device: CpuDevice) -> Any:
 
 @pytest.mark.parametrize("technique", RUNNING, ids=lambda technique: technique.id)
 def test_a_technique_is_in_effect_and_leaving_it_restores_everything(
-    technique: Technique, device: CpuDevice, reference_pictures: dict[str, Any]
+    technique: Technique, device: CpuDevice, reference_images: dict[str, Any]
 ) -> None:
     workload = _brief(technique)
-    if workload.name not in reference_pictures:
-        reference_pictures[workload.name] = _draw_reference(workload, device)
+    if workload.name not in reference_images:
+        reference_images[workload.name] = _draw_reference(workload, device)
     before = read_global_state()
 
     observation = observe(Scenario(workload, technique), device)
@@ -85,7 +91,7 @@ def test_a_technique_is_in_effect_and_leaving_it_restores_everything(
     assert changed_state(before, read_global_state()) == []
     # The next reference is drawn to the bit as the one before: weights, processors, hooks, flags.
     after = _draw_reference(workload, device)
-    np.testing.assert_array_equal(after, reference_pictures[workload.name])
+    np.testing.assert_array_equal(after, reference_images[workload.name])
 
 
 @pytest.mark.parametrize("technique", RUNNING, ids=lambda technique: technique.id)
@@ -103,7 +109,7 @@ def test_leaving_removes_hooks_and_processors_from_the_pipeline_itself(
 
 
 @pytest.mark.parametrize("technique", list(CATALOGUE), ids=lambda technique: technique.id)
-def test_the_proof_complains_where_the_technique_was_not_applied(
+def test_the_activation_check_complains_where_the_technique_was_not_applied(
     technique: Technique, device: CpuDevice
 ) -> None:
     workload = _brief(technique)
@@ -113,8 +119,8 @@ def test_the_proof_complains_where_the_technique_was_not_applied(
         plain = CATALOGUE["bf16" if technique.id == "fp32" else "fp32"]
     with plain.applied(workload, device) as pipeline, device.observe(pipeline) as trace:
         workload.draw(pipeline)
-    scene = Scene(pipeline, trace, read_global_state(), workload, device)
-    complaint = technique.proof(scene)
+    context = ActivationContext(pipeline, trace, read_global_state(), workload, device)
+    complaint = technique.activation_check(context)
     assert complaint
     assert "\n" not in complaint
 
@@ -162,18 +168,18 @@ def test_group_offload_excludes_model_offload_with_the_library_s_own_error(
         pipeline.enable_model_cpu_offload(device=device.torch_device)
 
 
-def test_slicing_and_tiling_do_nothing_to_one_small_picture(device: CpuDevice) -> None:
-    """The documents say so: 'no impact on one image', 'off at 512x512 and below'."""
+def test_slicing_and_tiling_do_nothing_to_one_small_image(device: CpuDevice) -> None:
+    """The docs say so: 'no impact on one image', 'off at 512x512 and below'."""
     workload = _brief(CATALOGUE["fp32"])
     wanted = _draw_reference(workload, device)
     for name in ("vae_slicing", "vae_tiling"):
         with CATALOGUE[name].applied(workload, device) as pipeline:
             with device.observe(pipeline) as trace:
-                pictures = workload.draw(pipeline)
-            complaint = CATALOGUE[name].proof(
-                Scene(pipeline, trace, read_global_state(), workload, device)
+                images = workload.draw(pipeline)
+            complaint = CATALOGUE[name].activation_check(
+                ActivationContext(pipeline, trace, read_global_state(), workload, device)
             )
-        np.testing.assert_array_equal(pictures, wanted)
+        np.testing.assert_array_equal(images, wanted)
         assert trace.calls["vae"] == 1
         if name == "vae_tiling":
             assert complaint is not None
@@ -186,7 +192,7 @@ class _Tiles:
     tile_overlap_factor = 0.25
 
 
-def test_a_4k_picture_has_60_tiles() -> None:
+def test_a_4k_image_has_60_tiles() -> None:
     assert expected_tiles(_Tiles(), 2224 // 8, 3840 // 8) == 60
     assert expected_tiles(_Tiles(), 64, 64) == 1
 

@@ -1,4 +1,4 @@
-"""Paired ratios and their intervals: exact cases, wide input, and simulated processes."""
+"""Shifts and their bounds: exact cases, wide input, and simulated processes."""
 
 from __future__ import annotations
 
@@ -9,160 +9,90 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.statistics import (
-    BETWEEN_PROCESS_FLOOR,
+from fixtures.records.timing import Sample
+from fixtures.verdicts.statistics import (
+    MIN_PROCESS_DEVIATION,
     NO_OTHERS,
-    Group,
-    Interval,
-    Look,
     Spread,
     between_process_deviation,
-    compare,
     ratio_interval,
+    shift_against,
+    shift_of,
     spread_of,
 )
 
 WIDE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
-SECONDS = st.floats(min_value=1e-6, max_value=1e6)
 LOGS = st.floats(min_value=-5, max_value=5)
-LOOKS = st.lists(st.builds(Look, LOGS, st.floats(0, 1)), min_size=1, max_size=6)
+SAMPLES = st.lists(st.builds(Sample, LOGS, st.floats(0, 1)), min_size=1, max_size=6)
 
 
-def test_each_candidate_is_held_against_the_geometric_mean_of_its_neighbours() -> None:
-    group = Group((1.0, 4.0, 4.0), (2.0, 8.0))
-    assert group.log_ratios() == pytest.approx([0.0, math.log(2)])
-
-
-@WIDE
-@given(
-    factor=st.floats(0.1, 10), growth=st.floats(0.9, 1.1), start_s=SECONDS, pairs=st.integers(1, 8)
-)
-def test_a_steady_drift_cancels_exactly(
-    factor: float, growth: float, start_s: float, pairs: int
-) -> None:
-    times = [start_s * growth**step for step in range(2 * pairs + 1)]
-    group = Group(tuple(times[::2]), tuple(factor * t for t in times[1::2]))
-    assert group.log_ratios() == pytest.approx([math.log(factor)] * pairs, abs=1e-9)
-
-
-@WIDE
-@given(st.lists(SECONDS, min_size=3, max_size=9).filter(lambda t: len(t) % 2), st.floats(0.01, 100))
-def test_a_machine_twice_as_fast_sees_the_same_ratios(times: list[float], speed: float) -> None:
-    here = Group(tuple(times[::2]), tuple(times[1::2]))
-    there = Group(tuple(t * speed for t in times[::2]), tuple(t * speed for t in times[1::2]))
-    assert there.log_ratios() == pytest.approx(here.log_ratios(), abs=1e-9)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_a_round_of_no_length_is_refused(bad: float) -> None:
-    with pytest.raises(ValueError, match="finite time above zero"):
-        Group((1.0, bad), (1.0,))
-    with pytest.raises(ValueError, match="finite time above zero"):
-        Group((1.0, 1.0), (bad,))
-
-
-@pytest.mark.parametrize("candidates", [0, 2, 3])
-def test_a_group_has_one_reference_round_more_than_candidate_rounds(candidates: int) -> None:
-    with pytest.raises(ValueError, match="one reference round more"):
-        Group((1.0, 1.0), (1.0,) * candidates)
-
-
-def test_a_look_is_the_median_so_one_disturbed_round_does_not_move_it() -> None:
-    calm = Look.of([Group((1.0,) * 6, (1.5,) * 5)])
-    disturbed = Look.of([Group((1.0,) * 6, (1.5, 1.5, 90.0, 1.5, 1.5))])
-    assert disturbed.log_ratio == calm.log_ratio == pytest.approx(math.log(1.5))
-    assert calm.standard_error == 0
-
-
-def test_a_look_without_a_pair_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one pair"):
-        Look.of([])
-
-
-def test_the_standard_error_of_a_look_is_that_of_a_median() -> None:
-    generator = np.random.default_rng(0)
-    looks = [
-        Look.of([Group((1.0,) * 201, tuple(np.exp(generator.normal(0, 0.05, 200))))])
-        for _ in range(200)
-    ]
-    spread = float(np.std([look.log_ratio for look in looks], ddof=1))
-    stated = float(np.mean([look.standard_error for look in looks]))
-    assert stated == pytest.approx(spread, rel=0.15)
-
-
-def test_the_deviation_between_processes_has_a_floor() -> None:
-    assert between_process_deviation([]) == BETWEEN_PROCESS_FLOOR
-    assert between_process_deviation([0.3]) == BETWEEN_PROCESS_FLOOR
-    assert between_process_deviation([0.3] * 5) == BETWEEN_PROCESS_FLOOR
+def test_the_deviation_between_processes_has_a_minimum() -> None:
+    assert between_process_deviation([]) == MIN_PROCESS_DEVIATION
+    assert between_process_deviation([0.3]) == MIN_PROCESS_DEVIATION
+    assert between_process_deviation([0.3] * 5) == MIN_PROCESS_DEVIATION
     assert between_process_deviation([0.0, 0.2]) == pytest.approx(0.2 / math.sqrt(2))
 
 
 def test_an_empty_side_is_refused() -> None:
-    with pytest.raises(ValueError, match="both sides"):
-        compare([], [0.0])
-    with pytest.raises(ValueError, match="both sides"):
-        compare([Look(0.0, 0.0)], [])
+    with pytest.raises(ValueError, match=r"at least one sample$"):
+        shift_against([], [0.0])
+    with pytest.raises(ValueError, match="at least one sample of the baseline"):
+        shift_against([Sample(0.0, 0.0)], [])
+    with pytest.raises(ValueError, match=r"at least one sample$"):
+        shift_of([])
 
 
 @WIDE
-@given(new=LOOKS, baseline=st.lists(LOGS, min_size=1, max_size=8), by=st.floats(-2, 2))
-def test_a_slow_down_of_every_look_moves_the_shift_by_as_much_and_nothing_else(
-    new: list[Look], baseline: list[float], by: float
+@given(new=SAMPLES, baseline=st.lists(LOGS, min_size=1, max_size=8), by=st.floats(-2, 2))
+def test_a_slowdown_of_every_sample_moves_the_shift_by_as_much_and_nothing_else(
+    new: list[Sample], baseline: list[float], by: float
 ) -> None:
-    before = compare(new, baseline)
-    after = compare([Look(look.log_ratio + by, look.standard_error) for look in new], baseline)
+    before = shift_against(new, baseline)
+    slower = [Sample(sample.log_ratio + by, sample.standard_error) for sample in new]
+    after = shift_against(slower, baseline)
     assert after.shift == pytest.approx(before.shift + by, abs=1e-9)
     assert after.standard_error == pytest.approx(before.standard_error, rel=1e-6)
 
 
 @WIDE
-@given(new=LOOKS, baseline=st.lists(LOGS, min_size=1, max_size=8), error=st.floats(1e-4, 0.4))
+@given(new=SAMPLES, baseline=st.lists(LOGS, min_size=1, max_size=8), error=st.floats(1e-4, 0.4))
 def test_bounds_enclose_the_shift_and_a_rarer_error_widens_them(
-    new: list[Look], baseline: list[float], error: float
+    new: list[Sample], baseline: list[float], error: float
 ) -> None:
-    comparison = compare(new, baseline)
-    assert comparison.lower_bound(error) < comparison.shift < comparison.upper_bound(error)
-    assert comparison.lower_bound(error / 2) < comparison.lower_bound(error)
-    assert comparison.upper_bound(error / 2) > comparison.upper_bound(error)
+    shift = shift_against(new, baseline)
+    assert shift.lower_bound(error) < shift.shift < shift.upper_bound(error)
+    assert shift.lower_bound(error / 2) < shift.lower_bound(error)
+    assert shift.upper_bound(error / 2) > shift.upper_bound(error)
 
 
-def test_the_interval_widens_with_the_new_looks_own_noise_and_with_their_disagreement() -> None:
+def test_the_interval_widens_with_the_samples_own_noise_and_with_their_disagreement() -> None:
     baseline = [-0.01, 0.0, 0.01, 0.0, 0.0]
-    calm = compare([Look(0.0, 0.0)] * 3, baseline)
-    noisy = compare([Look(0.0, 0.2)] * 3, baseline)
-    divided = compare([Look(-0.3, 0.0), Look(0.0, 0.0), Look(0.3, 0.0)], baseline)
+    calm = shift_against([Sample(0.0, 0.0)] * 3, baseline)
+    noisy = shift_against([Sample(0.0, 0.2)] * 3, baseline)
+    divided = shift_against([Sample(-0.3, 0.0), Sample(0.0, 0.0), Sample(0.3, 0.0)], baseline)
     assert calm.standard_error < noisy.standard_error
     assert calm.standard_error < divided.standard_error
 
 
-@pytest.mark.parametrize("looks", [1, 2, 4])
-def test_a_bound_is_wrong_as_often_as_stated(looks: int) -> None:
-    """4,000 unchanged comparisons with five baseline processes: 0.5 % lie above the bound."""
-    generator = np.random.default_rng(looks)
-    deviation, error, runs = 0.05, 0.005, 4000
-    wrong = 0
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_a_bound_is_wrong_as_often_as_stated(processes: int) -> None:
+    """4,000 unchanged comparisons with five baseline processes, within 3.5 standard errors."""
+    generator = np.random.default_rng(processes)
+    deviation, runs = 0.05, 4000
+    wrong = dict.fromkeys((0.005, 0.05), 0)
     for _ in range(runs):
-        new = [Look(value, 0.0) for value in generator.normal(0, deviation, looks)]
-        wrong += compare(new, list(generator.normal(0, deviation, 5))).lower_bound(error) > 0
-    assert wrong / runs == pytest.approx(error, abs=4 * math.sqrt(error / runs))
+        new = [Sample(value, 0.0) for value in generator.normal(0, deviation, processes)]
+        shift = shift_against(new, list(generator.normal(0, deviation, 5)))
+        for error in wrong:
+            wrong[error] += shift.lower_bound(error) > 0
+    for error, count in wrong.items():
+        assert count / runs == pytest.approx(error, abs=3.5 * math.sqrt(error / runs))
 
 
 def test_more_processes_narrow_the_interval() -> None:
-    one, four = ratio_interval([Look(0.1, 0.02)]), ratio_interval([Look(0.1, 0.02)] * 4)
+    one, four = ratio_interval([Sample(0.1, 0.02)]), ratio_interval([Sample(0.1, 0.02)] * 4)
     assert one.estimate == four.estimate == pytest.approx(math.exp(0.1))
     assert one.low < four.low < four.estimate < four.high < one.high
-
-
-@WIDE
-@given(LOGS, st.floats(0, 2), st.floats(0, 2))
-def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
-    centre: float, below: float, above: float
-) -> None:
-    interval = Interval(centre, centre - below, centre + above).exp()
-    speedup = interval.inverse()
-    assert speedup.low <= speedup.estimate * (1 + 1e-12)
-    assert speedup.estimate <= speedup.high * (1 + 1e-12)
-    assert speedup.estimate * interval.estimate == pytest.approx(1)
 
 
 # What other scenarios say of a spread
@@ -197,14 +127,37 @@ def test_a_moderated_spread_lies_between_both_and_knows_what_both_know(
 
 
 def test_what_others_know_narrows_the_interval_of_a_few_processes() -> None:
-    new, baseline = [Look(0.0, 0.0)], [-0.02, 0.0, 0.02]
-    alone = compare(new, baseline)
-    helped = compare(new, baseline, Spread(0.02, 40))
+    new, baseline = [Sample(0.0, 0.0)], [-0.02, 0.0, 0.02]
+    alone = shift_against(new, baseline)
+    helped = shift_against(new, baseline, Spread(0.02, 40))
     assert helped.upper_bound(0.005) < alone.upper_bound(0.005)
     assert helped.shift == alone.shift
 
 
-def test_a_look_less_certain_than_processes_differ_counts_with_its_own_uncertainty() -> None:
+def test_a_sample_less_certain_than_processes_differ_counts_with_its_own_uncertainty() -> None:
     baseline = [-0.02, 0.0, 0.02] * 4
-    calm, unsure = (compare([Look(0.0, error)], baseline) for error in (0.001, 0.06))
+    calm, unsure = (shift_against([Sample(0.0, error)], baseline) for error in (0.001, 0.06))
     assert unsure.standard_error > calm.standard_error > 0
+
+
+# Both sides measured beside each other
+
+
+@WIDE
+@given(new=SAMPLES)
+def test_a_shift_between_sides_is_the_mean_of_its_samples(new: list[Sample]) -> None:
+    shift = shift_of(new)
+    assert shift.shift == pytest.approx(np.mean([sample.log_ratio for sample in new]))
+    assert shift.degrees_of_freedom == max(1, len(new) - 1)
+    assert shift.standard_error >= MIN_PROCESS_DEVIATION / math.sqrt(len(new))
+
+
+def test_a_sample_that_is_unsure_of_itself_widens_the_bounds_between_sides() -> None:
+    sure, unsure = (shift_of([Sample(0.0, error)] * 4) for error in (0.001, 0.05))
+    assert unsure.standard_error > 2 * sure.standard_error
+
+
+def test_others_lend_their_spread_between_sides() -> None:
+    samples = [Sample(0.03, 0.001)] * 2
+    alone, moderated = shift_of(samples), shift_of(samples, Spread(0.01, 40.0))
+    assert moderated.lower_bound(0.001) > alone.lower_bound(0.001)

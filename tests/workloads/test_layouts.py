@@ -1,4 +1,4 @@
-"""SDXL, SD3, Flux and CogVideoX from folders: the same pictures, and every way to be refused."""
+"""SDXL, SD3, Flux and CogVideoX from folders: the same images, and every way to be refused."""
 
 from __future__ import annotations
 
@@ -22,15 +22,9 @@ from transformers import T5TokenizerFast
 from fixtures.workloads import WORKLOADS, Workload, WorkloadError, loading
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.kept_fp32 import kept_in_fp32
-from fixtures.workloads.layouts import (
-    COGVIDEOX,
-    FLUX,
-    STABLE_DIFFUSION_3,
-    STABLE_DIFFUSION_XL,
-    Layout,
-)
+from fixtures.workloads.layouts import STABLE_DIFFUSION_3, Layout
 from fixtures.workloads.pipeline_folder import fill_renamed
-from tests.small_workloads import SMALL, small_workload
+from tests.support.small_workloads import SMALL, small_workload
 
 pytestmark = [
     # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
@@ -39,11 +33,9 @@ pytestmark = [
 ]
 
 LAYOUTS: dict[str, Layout] = {
-    "sdxl": STABLE_DIFFUSION_XL,
-    "sd3": STABLE_DIFFUSION_3,
-    "flux": FLUX,
-    "cogvideox-5b": COGVIDEOX,
+    name: source.layout for name, source in SMALL.items() if name != "sd15"
 }
+"""Those of Stable Diffusion 1.5 are in `test_loading.py`."""
 T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_encoder"}
 """By workload: the component that is a T5."""
 COMPONENTS = [
@@ -91,12 +83,11 @@ def t5_tokenizer(max_length: int) -> Any:
 
 def small_pipeline(name: str, dtype: torch.dtype) -> Any:
     """A small copy whose tokenizers come back from their files."""
-    pipeline = SMALL[name](dtype)
+    pipeline = SMALL[name]("", dtype)
     if name in T5:
         tokenizer = T5[name].replace("text_encoder", "tokenizer")
         length = getattr(pipeline, tokenizer).model_max_length
         pipeline.register_modules(**{tokenizer: t5_tokenizer(length)})
-    pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
 
@@ -158,7 +149,7 @@ def drop_weight(folder: Path) -> str:
     """Take a weight out of the file that holds it, and not out of the index of shards."""
     path = max(folder.glob("*.safetensors"))
     weights = load_file(path)
-    name = max(name for name in weights if name.endswith(".weight"))
+    name: str = max(name for name in weights if name.endswith(".weight"))
     del weights[name]
     save_file(weights, path, metadata={"format": "pt"})
     return name
@@ -172,8 +163,8 @@ def test_a_loaded_pipeline_draws_what_the_saved_one_draws(
     name: str, saved: Callable[[str], Path]
 ) -> None:
     workload = on_weights(name, saved(name))
-    pictures = workload.draw(small_pipeline(name, torch.float32))
-    assert np.array_equal(workload.draw(workload.load(torch.float32)), pictures)
+    images = workload.draw(small_pipeline(name, torch.float32))
+    assert np.array_equal(workload.draw(workload.load(torch.float32)), images)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -182,15 +173,15 @@ def test_a_loaded_pipeline_draws_with_the_weights_of_its_files(
 ) -> None:
     folder = damaged(name)
     workload = on_weights(name, folder)
-    pictures = workload.draw(workload.load(torch.float32))
+    images = workload.draw(workload.load(torch.float32))
     for component in sharded(name):
         path = min((folder / component).glob("*.safetensors"))
         weights = {key: tensor * 1.5 for key, tensor in load_file(path).items()}
         save_file(weights, path, metadata={"format": "pt"})
         changed = on_weights(name, folder)
         others = changed.draw(changed.load(torch.float32))
-        assert not np.array_equal(others, pictures), component
-        pictures = others
+        assert not np.array_equal(others, images), component
+        images = others
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -252,7 +243,7 @@ def test_a_workload_takes_its_own_scheduler_along(
     change_json(folder / "scheduler/scheduler_config.json", _class_name=stored)
     workload = on_weights(name, folder)
     pipeline = workload.load(torch.float32)
-    assert type(pipeline.scheduler) is type(SMALL[name](torch.float32).scheduler)
+    assert type(pipeline.scheduler) is type(SMALL[name]("", torch.float32).scheduler)
     assert np.isfinite(workload.draw(pipeline, steps=2)).all()
 
 
@@ -339,13 +330,13 @@ def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
     name: str, saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version, real = {"transformers": "4.57.1"}, metadata.version
-    monkeypatch.setattr(loading.metadata, "version", lambda one: version.get(one) or real(one))
+    monkeypatch.setattr(metadata, "version", lambda one: version.get(one) or real(one))
     folder, layout = saved(name), LAYOUTS[name]
     fast = {key for key in layout.tokenizers if (folder / key / "tokenizer.json").is_file()}
     assert loading._fast_tokenizers(folder, layout).keys() == fast
     workload = on_weights(name, folder)
-    pictures = workload.draw(small_pipeline(name, torch.float32))
-    assert np.array_equal(workload.draw(workload.load(torch.float32)), pictures)
+    images = workload.draw(small_pipeline(name, torch.float32))
+    assert np.array_equal(workload.draw(workload.load(torch.float32)), images)
     version["transformers"] = "5.0.0"
     assert loading._fast_tokenizers(folder, layout) == {}
 
@@ -488,7 +479,7 @@ def test_a_whole_file_beside_shards_is_what_transformers_reads(
 ) -> None:
     folder = damaged("flux")
     encoder = folder / "text_encoder_2"
-    weights = {}
+    weights: dict[str, torch.Tensor] = {}
     for shard in encoder.glob("*.safetensors"):
         weights |= load_file(shard)
     drop_weight(encoder)

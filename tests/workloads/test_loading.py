@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 from fixtures.workloads import loading
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.loading import load_pipeline
-from fixtures.workloads.sd15 import SD15_WORKLOADS, random_pipeline, unipc
-from tests.small_pipeline import SMALL
+from fixtures.workloads.sd15 import SD15_WORKLOADS
+from tests.support.small_workloads import SMALL
 
 UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
 
@@ -27,7 +27,7 @@ UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipelines") / "small"
-    random_pipeline(torch.float32, **SMALL).save_pretrained(folder, safe_serialization=True)
+    SMALL["sd15"]("", torch.float32).save_pretrained(folder, safe_serialization=True)
     return folder
 
 
@@ -59,7 +59,7 @@ def test_a_saved_pipeline_comes_back_in_the_dtype_asked_for(
     saved: Path, dtype: torch.dtype
 ) -> None:
     pipeline = load_pipeline(str(saved), dtype)
-    original = random_pipeline(torch.float32, **SMALL)
+    original = SMALL["sd15"]("", torch.float32)
     for name in ("unet", "vae", "text_encoder"):
         loaded = dict(getattr(pipeline, name).named_parameters())
         for parameter, tensor in getattr(original, name).named_parameters():
@@ -71,7 +71,7 @@ def test_a_saved_pipeline_comes_back_in_the_dtype_asked_for(
 def test_the_stored_scheduler_stays_unless_another_is_asked_for(saved: Path) -> None:
     stored = load_pipeline(str(saved), torch.float32).scheduler
     assert type(stored).__name__ == "DDIMScheduler"
-    other = load_pipeline(str(saved), torch.float32, unipc).scheduler
+    other = load_pipeline(str(saved), torch.float32, "UniPCMultistepScheduler").scheduler
     assert type(other).__name__ == "UniPCMultistepScheduler"
     assert other.config.beta_end == stored.config.beta_end
 
@@ -98,7 +98,7 @@ def test_transformers_4_reads_the_tokenizer_that_transformers_5_wrote(
         pytest.skip("this transformers writes no tokenizer.json")
     real = metadata.version
     monkeypatch.setattr(
-        loading.metadata, "version", lambda name: "4.57.1" if name == "transformers" else real(name)
+        metadata, "version", lambda name: "4.57.1" if name == "transformers" else real(name)
     )
     tokenizer = load_pipeline(str(folder), torch.float32).tokenizer
     assert tokenizer("a horse").input_ids == expected
@@ -107,7 +107,7 @@ def test_transformers_4_reads_the_tokenizer_that_transformers_5_wrote(
 def test_no_dtype_keyword_is_deprecated(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"0.35.2": "torch_dtype", "0.39.0": "torch_dtype", "0.40.0": "dtype"}
     for version, keyword in {**versions, "1.0.0.dev0": "dtype"}.items():
-        monkeypatch.setattr(loading.metadata, "version", lambda _, version=version: version)
+        monkeypatch.setattr(metadata, "version", lambda _, version=version: version)
         assert loading._dtype_keyword() == keyword
 
 

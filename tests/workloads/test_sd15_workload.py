@@ -14,21 +14,14 @@ from diffusers import AutoencoderKL, DDIMScheduler, UniPCMultistepScheduler
 from torch import nn
 from transformers import CLIPTextConfig, CLIPTextModel
 
-from fixtures.similarity import check_pictures
-from fixtures.workloads.base import Call, Workload
+from fixtures.verdicts.similarity import check_images
 from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
-from fixtures.workloads.layouts import STABLE_DIFFUSION
-from fixtures.workloads.loading import source
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.sd15 import (
-    SCHEDULER,
-    SD15_WORKLOADS,
-    TEXT_ENCODER,
-    ddim,
-    random_pipeline,
-    unipc,
-)
-from tests.small_pipeline import SMALL
+from fixtures.workloads.sd15 import DDIM, SD15_WORKLOADS, UNIPC
+from fixtures.workloads.text_encoders import CLIP_L
+from tests.support.small_workloads import SMALL, small_workload
+
+CONFIGS = SMALL["sd15"].configs
 
 
 @pytest.fixture(autouse=True)
@@ -36,17 +29,7 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def small_workload() -> Workload:
-    return Workload(
-        name="small",
-        kind="single",
-        call=Call("a horse on mars", 64, 64, 3, 7.5),
-        source=lambda weights, dtype: random_pipeline(dtype, **SMALL),
-        document="",
-    )
-
-
-def test_the_workloads_are_the_documents_calls() -> None:
+def test_the_workloads_are_the_calls_of_the_docs() -> None:
     calls = {
         workload.name: (
             workload.kind,
@@ -81,8 +64,8 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others() -> None:
 
 
 def test_half_precision_weights_are_the_fp32_weights_rounded() -> None:
-    full = random_model(lambda: AutoencoderKL(**SMALL["vae"]), torch.float32).state_dict()
-    half = random_model(lambda: AutoencoderKL(**SMALL["vae"]), torch.float16).state_dict()
+    full = random_model(lambda: AutoencoderKL(**CONFIGS["vae"]), torch.float32).state_dict()
+    half = random_model(lambda: AutoencoderKL(**CONFIGS["vae"]), torch.float16).state_dict()
     assert all(torch.equal(full[name].half(), half[name]) for name in full)
 
 
@@ -96,7 +79,7 @@ def test_weights_depend_on_their_own_name_alone() -> None:
 
 def test_nothing_is_left_on_meta_and_buffers_keep_their_values() -> None:
     encoder = random_model(
-        lambda: CLIPTextModel(CLIPTextConfig(**SMALL["text_encoder"])), torch.float16
+        lambda: CLIPTextModel(CLIPTextConfig(**CONFIGS["text_encoder"])), torch.float16
     )
     assert {tensor.device.type for tensor in encoder.parameters()} == {"cpu"}
     assert {tensor.dtype for tensor in encoder.parameters()} == {torch.float16}
@@ -114,7 +97,7 @@ def test_a_layer_never_enlarges_what_it_is_given(layer: nn.Module) -> None:
 
 
 def test_activations_stay_far_below_the_limit_of_half_precision() -> None:
-    workload = small_workload()
+    workload = small_workload("sd15")
     pipeline = workload.load(torch.float32)
     peak = 0.0
 
@@ -130,46 +113,44 @@ def test_activations_stay_far_below_the_limit_of_half_precision() -> None:
     assert 1 < peak < torch.finfo(torch.float16).max / 100
 
 
-def test_random_weights_draw_a_picture_that_depends_on_seed_and_prompt() -> None:
-    workload = small_workload()
+def test_random_weights_draw_an_image_that_depends_on_seed_and_prompt() -> None:
+    workload = small_workload("sd15")
     pipeline = workload.load(torch.float32)
-    pictures = workload.draw(pipeline)
-    check_pictures(pictures)
-    assert pictures.shape == (1, 64, 64, 3)
-    assert np.array_equal(pictures, workload.draw(workload.load(torch.float32)))
-    assert not np.array_equal(pictures, workload.draw(pipeline, seed=1))
-    assert not np.array_equal(pictures, workload.draw(pipeline, prompt="a bowl of fruit"))
+    images = workload.draw(pipeline)
+    check_images(images)
+    assert images.shape == (1, 64, 64, 3)
+    assert np.array_equal(images, workload.draw(workload.load(torch.float32)))
+    assert not np.array_equal(images, workload.draw(pipeline, seed=1))
+    assert not np.array_equal(images, workload.draw(pipeline, prompt="a bowl of fruit"))
 
 
 @pytest.mark.parametrize("weights", ["", "random"])
 def test_no_weights_and_random_weights_are_the_same(weights: str) -> None:
-    made: list[torch.dtype] = []
-
-    def record(dtype: torch.dtype, scheduler: Any) -> Any:
-        made.append(dtype)
-        return random_pipeline(dtype, scheduler, **SMALL)
-
-    workload = replace(small_workload(), source=source(record, STABLE_DIFFUSION, unipc))
+    source = replace(SMALL["sd15"], scheduler=UNIPC.scheduler)
+    workload = replace(small_workload("sd15"), source=source)
     pipeline = workload.with_weights(weights).load(torch.bfloat16)
-    assert made == [torch.bfloat16]
+    plain = source("", torch.bfloat16)
+    assert torch.equal(pipeline.unet.conv_in.weight, plain.unet.conv_in.weight)
+    assert pipeline.unet.dtype == torch.bfloat16
     assert isinstance(pipeline.scheduler, UniPCMultistepScheduler)
     assert not any(weight.requires_grad for weight in pipeline.unet.parameters())
 
 
 def test_schedulers_keep_the_published_noise_schedule() -> None:
-    for factory, kind in ((ddim, DDIMScheduler), (unipc, UniPCMultistepScheduler)):
-        scheduler = factory(SCHEDULER)
+    for source, kind in ((DDIM, DDIMScheduler), (UNIPC, UniPCMultistepScheduler)):
+        scheduler = replace(SMALL["sd15"], scheduler=source.scheduler)("", torch.float32).scheduler
         assert type(scheduler) is kind
         config = scheduler.config
         assert (config.beta_start, config.beta_end) == (0.00085, 0.012)
         assert (config.beta_schedule, config.steps_offset) == ("scaled_linear", 1)
-    assert ddim(SCHEDULER).config.clip_sample is False
-    assert ddim(SCHEDULER).config.set_alpha_to_one is False
+    config = SMALL["sd15"]("", torch.float32).scheduler.config
+    assert config.clip_sample is False
+    assert config.set_alpha_to_one is False
 
 
 def test_the_tokenizer_has_a_token_for_every_byte_and_the_published_ends() -> None:
     vocabulary = byte_vocabulary()
-    assert len(vocabulary) == TEXT_ENCODER["vocab_size"]
+    assert len(vocabulary) == CLIP_L["vocab_size"]
     assert sorted(vocabulary.values()) == list(range(len(vocabulary)))
     tokenizer = byte_tokenizer()
     numbers = tokenizer("A horse, ünïcode!").input_ids

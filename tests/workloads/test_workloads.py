@@ -1,4 +1,4 @@
-"""The full-size workloads: published sizes, calls, tokenizers, and pictures from small copies."""
+"""The full-size workloads: published sizes, calls, tokenizers, and images from small copies."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from diffusers import (
     SD3Transformer2DModel,
     UNet2DConditionModel,
 )
+from numpy.typing import NDArray
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import (
@@ -33,11 +34,12 @@ from transformers import (
 
 from fixtures.devices.phases import denoiser
 from fixtures.scenarios import scenarios
-from fixtures.similarity import check_pictures
 from fixtures.techniques import CATALOGUE
+from fixtures.verdicts.similarity import check_images
 from fixtures.workloads import (
     DEFAULT_WORKLOADS,
     WORKLOADS,
+    Call,
     cogvideox,
     flux,
     sd3,
@@ -47,7 +49,8 @@ from fixtures.workloads import (
 from fixtures.workloads.byte_tokenizer import T5_SIZE, byte_t5_tokenizer
 from fixtures.workloads.kept_fp32 import kept_in_fp32
 from fixtures.workloads.text_encoders import CLIP_BIG_G, CLIP_L, T5_XXL
-from tests.small_workloads import FRAMES, SMALL, small_workload
+from tests.support.fake_device import FakeDevice
+from tests.support.small_workloads import FRAMES, SMALL, small_workload
 
 # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -111,6 +114,7 @@ def test_the_workloads_are_the_published_calls() -> None:
         for call in (WORKLOADS[name].call,)
     }
     assert calls == {
+        "sd15": ("single", 512, 512, 1, 50, 7.5, "float16"),
         "sdxl": ("single", 1024, 1024, 1, 50, 5.0, "float16"),
         "sd3": ("transformer", 1024, 1024, 1, 28, 7.0, "float16"),
         "flux": ("transformer", 1024, 1024, 1, 50, 3.5, "bfloat16"),
@@ -134,25 +138,25 @@ def test_importing_the_workloads_imports_no_torch() -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_small_copy_draws_pictures_that_depend_on_seed_and_prompt(name: str) -> None:
+def test_a_small_copy_draws_images_that_depend_on_seed_and_prompt(name: str) -> None:
     workload = small_workload(name)
     pipeline = workload.load(torch.float32)
-    pictures = workload.draw(pipeline)
-    check_pictures(pictures)
+    images = workload.draw(pipeline)
+    check_images(images)
     call = workload.call
-    assert pictures.shape == (call.frames, call.height, call.width, 3)
+    assert images.shape == (call.frames, call.height, call.width, 3)
     assert call.frames == (FRAMES if name == "cogvideox-5b" else 1)
-    assert np.array_equal(pictures, workload.draw(workload.load(torch.float32)))
-    assert not np.array_equal(pictures, workload.draw(pipeline, seed=1))
-    assert not np.array_equal(pictures, workload.draw(pipeline, prompt="a bowl of fruit"))
+    assert np.array_equal(images, workload.draw(workload.load(torch.float32)))
+    assert not np.array_equal(images, workload.draw(pipeline, seed=1))
+    assert not np.array_equal(images, workload.draw(pipeline, prompt="a bowl of fruit"))
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_batch_holds_every_picture_once(name: str) -> None:
+def test_a_batch_holds_every_image_once(name: str) -> None:
     workload = small_workload(name)
-    pictures = workload.draw(workload.load(torch.float32), batch=2, steps=1)
-    assert len(pictures) == 2 * workload.call.frames
-    first, second = np.split(pictures, 2)
+    images = workload.draw(workload.load(torch.float32), batch=2, steps=1)
+    assert len(images) == 2 * workload.call.frames
+    first, second = np.split(images, 2)
     assert not np.array_equal(first, second)
 
 
@@ -284,11 +288,7 @@ def test_exceptions_name_known_techniques_of_the_workload_s_kind_and_a_reason() 
 
 
 def test_what_a_workload_goes_without_is_unsupported_for_its_reason() -> None:
-    class AbleDevice:
-        def missing(self, need: str) -> None:
-            return None
-
-    device: Any = AbleDevice()
+    device = FakeDevice()
     for scenario in scenarios(["flux", "sd3"]):
         reason = scenario.workload.without.get(scenario.technique.id)
         assert scenario.unsupported(device) == reason
@@ -317,7 +317,7 @@ class _Operations(TorchDispatchMode):
     """Lists the operations of what runs inside."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.names: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -338,9 +338,9 @@ def _operations_by_step(scheduler: Any, steps: int) -> list[list[str]]:
 
 
 def _scheduler(name: str) -> Any:
-    if name in SMALL:
-        return small_workload(name).load(torch.float32).scheduler
-    return (sd15.unipc if name == "sd15-4k" else sd15.ddim)(sd15.SCHEDULER)
+    small = SMALL.get(name, SMALL["sd15"])
+    scheduler = sd15.UNIPC.scheduler if name == "sd15-4k" else small.scheduler
+    return replace(small, scheduler=scheduler)("", torch.float32).scheduler
 
 
 @pytest.mark.parametrize("name", DEFAULT_WORKLOADS["simulated"])
@@ -363,10 +363,12 @@ def test_three_steps_do_not_tell_of_unipc() -> None:
 
 def test_changes_replace_fields_of_the_call_and_leave_the_workload() -> None:
     asked: list[Any] = []
-    workload = replace(
-        small_workload("sdxl"),
-        caller=lambda pipeline, call: asked.append((call.steps, torch.is_grad_enabled())),
-    )
+
+    def note(pipeline: Any, call: Call) -> NDArray[np.floating]:
+        asked.append((call.steps, torch.is_grad_enabled()))
+        return np.zeros((1, 1, 1, 3))
+
+    workload = replace(small_workload("sdxl"), caller=note)
     workload.draw(None, steps=7)
     assert asked == [(7, False)]
     assert workload.call.steps == 3

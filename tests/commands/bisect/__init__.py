@@ -1,1 +1,1 @@
-"""Tests of `fixtures/bisect`."""
+"""Tests of `fixtures/commands/bisect`."""

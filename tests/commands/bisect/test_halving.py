@@ -8,42 +8,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.bisect.halving import Answer, Found, NothingFoundError, first_bad
+from fixtures.commands.bisect.halving import Found, NothingFoundError, StepOutcome, first_bad
 
 
-class Row:
-    """A row that is bad from one place on; remembers what was tested."""
+class Places:
+    """Places that are bad from one on; remembers what was tested."""
 
     def __init__(self, bad_from: int, skipped: frozenset[int] = frozenset()) -> None:
         self.bad_from = bad_from
         self.skipped = skipped
         self.tested: list[int] = []
 
-    def test(self, place: int) -> Answer:
+    def test(self, place: int) -> StepOutcome:
         self.tested.append(place)
         if place in self.skipped:
-            return Answer.SKIPPED
-        return Answer.BAD if place >= self.bad_from else Answer.GOOD
+            return StepOutcome.SKIPPED
+        return StepOutcome.BAD if place >= self.bad_from else StepOutcome.GOOD
 
 
 @given(st.integers(2, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1))))
 def test_the_first_bad_one_is_found_within_the_bound(case: tuple[int, int]) -> None:
     count, bad_from = case
-    row = Row(bad_from)
-    assert first_bad(count, row.test) == Found(bad_from - 1, bad_from)
+    places = Places(bad_from)
+    assert first_bad(count, places.test) == Found(bad_from - 1, bad_from)
     # One more is the good one, which everything is compared with.
-    assert len(row.tested) + 1 <= math.ceil(math.log2(count)) + 1
-    assert len(set(row.tested)) == len(row.tested)
-    assert 0 not in row.tested
+    assert len(places.tested) + 1 <= math.ceil(math.log2(count)) + 1
+    assert len(set(places.tested)) == len(places.tested)
+    assert 0 not in places.tested
 
 
 @given(st.integers(2, 400))
 def test_the_last_one_is_tested_where_nothing_else_is_bad(count: int) -> None:
-    row = Row(count)
+    places = Places(count)
     with pytest.raises(NothingFoundError, match="as good as the first"):
-        first_bad(count, row.test)
-    assert row.tested[-1] == count - 1
-    assert len(row.tested) + 1 <= math.ceil(math.log2(count)) + 1
+        first_bad(count, places.test)
+    assert places.tested[-1] == count - 1
+    assert len(places.tested) + 1 <= math.ceil(math.log2(count)) + 1
 
 
 @given(
@@ -55,8 +55,8 @@ def test_the_last_one_is_tested_where_nothing_else_is_bad(count: int) -> None:
 )
 def test_what_cannot_be_tested_is_passed_by(case: tuple[int, int, frozenset[int]]) -> None:
     count, bad_from, skipped = case
-    row = Row(bad_from, skipped)
-    found = first_bad(count, row.test)
+    places = Places(bad_from, skipped)
+    found = first_bad(count, places.test)
     assert found.last_good < bad_from <= found.first_bad
     between = set(range(found.last_good + 1, found.first_bad))
     assert between <= skipped
@@ -64,12 +64,12 @@ def test_what_cannot_be_tested_is_passed_by(case: tuple[int, int, frozenset[int]
     assert found.last_good not in skipped
 
 
-def test_an_untestable_last_one_is_no_answer() -> None:
-    row = Row(9, frozenset({9}))
+def test_an_untestable_last_one_is_no_find() -> None:
+    places = Places(9, frozenset({9}))
     with pytest.raises(NothingFoundError, match="cannot be tested"):
-        first_bad(10, row.test)
+        first_bad(10, places.test)
 
 
 def test_one_alone_cannot_be_halved() -> None:
     with pytest.raises(ValueError, match="a good one and a bad one"):
-        first_bad(1, Row(0).test)
+        first_bad(1, Places(0).test)

@@ -1,4 +1,4 @@
-"""The command: found, interrupted and gone on with, refused; its exit code says which."""
+"""The command: found, interrupted and continued, refused; its exit code says which."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import argparse
 import contextlib
 import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fixtures.bisect import __main__ as command
-from fixtures.bisect import options, releases
-from fixtures.bisect.halving import Answer
-from fixtures.bisect.measuring import Measuring
-from fixtures.bisect.steps import Step, StepsError
-from fixtures.compare.requirements import Requirements
+from fixtures.commands.bisect import __main__ as command
+from fixtures.commands.bisect import command_line, releases
+from fixtures.commands.bisect.good_side import GoodSide
+from fixtures.commands.bisect.halving import StepOutcome
+from fixtures.commands.bisect.steps import Step
+from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.errors import CommandError
 
 RELEASES = [f"0.{number}.0" for number in range(20, 43)]
 ASKED = ["--package", "diffusers", "--good", "0.20.0", "--bad", "0.42.0", "-k", "sd15-bf16"]
 ARGUMENTS = [*ASKED, "--metric", "peak_memory"]
 
 
-class FakeMeasuring:
+class FakeGoodSide:
     """Releases are bad from `bad_from` on; the measurement number `killed_at` does not end."""
 
     def __init__(self) -> None:
@@ -31,85 +33,86 @@ class FakeMeasuring:
         self.good_fails = False
         self.measured: list[str] = []
 
-    def step(self, name: str, candidate: Requirements) -> Step:
+    def test(self, name: str, candidate: Requirements) -> Step:
         if len(self.measured) == self.killed_at:
             raise KeyboardInterrupt
         if self.good_fails:
-            raise StepsError("the good one cannot be measured: no")
+            raise CommandError("the good one cannot be measured: no")
         assert candidate.texts == [f"diffusers=={name}"]
         self.measured.append(name)
         bad = int(name.split(".")[1]) >= self.bad_from
-        return Step(name, (Answer.BAD if bad else Answer.GOOD).value, "1 MiB -> 2 MiB", "packages")
+        outcome = StepOutcome.BAD if bad else StepOutcome.GOOD
+        return Step(name, outcome, "1 MiB -> 2 MiB", "packages")
 
 
 @pytest.fixture
-def measuring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeMeasuring:
-    fake = FakeMeasuring()
+def good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeGoodSide:
+    fake = FakeGoodSide()
 
     @contextlib.contextmanager
-    def of(options: argparse.Namespace, good: Requirements) -> Iterator[FakeMeasuring]:
-        assert good.texts == ["diffusers==0.20.0"]
+    def opened(options: argparse.Namespace, requirements: Requirements) -> Iterator[FakeGoodSide]:
+        assert requirements.texts == ["diffusers==0.20.0"]
         yield fake
 
     printed = f"diffusers\nAvailable versions: {', '.join(reversed(RELEASES))}\n"
-    monkeypatch.setattr(Measuring, "of", of)
-    monkeypatch.setattr(options, "BISECTIONS", tmp_path)
+    monkeypatch.setattr(GoodSide, "opened", opened)
+    monkeypatch.setattr(command_line, "BISECTIONS", tmp_path)
     monkeypatch.setattr(
         command,
         "releases_between",
-        lambda *ends: releases.releases_between(*ends, lambda _: printed),
+        partial(releases.releases_between, index=lambda package: printed),
     )
     return fake
 
 
 def test_the_release_is_found_within_the_bound_and_said(
-    measuring: FakeMeasuring, capsys: pytest.CaptureFixture[str]
+    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(ARGUMENTS) == 0
     said = capsys.readouterr().out
     assert "23 releases from 0.20.0 to 0.42.0: at most 5 to test" in said
     assert "first bad: diffusers 0.33.0 (last good: 0.32.0): 1 MiB -> 2 MiB" in said
     assert "nox -s compare -- --base diffusers==0.32.0 --head diffusers==0.33.0" in said
-    assert len(measuring.measured) + 1 <= math.ceil(math.log2(23)) + 1
+    assert len(good.measured) + 1 <= math.ceil(math.log2(23)) + 1
 
 
-def test_interrupted_in_the_middle_the_same_command_goes_on(
-    measuring: FakeMeasuring, capsys: pytest.CaptureFixture[str]
+def test_interrupted_in_the_middle_the_same_command_continues(
+    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measuring.killed_at = 3
+    good.killed_at = 3
     assert command.main(ARGUMENTS) == 130
-    assert "the same command goes on from here" in capsys.readouterr().err
-    measuring.killed_at = 99
+    assert "the same command continues from here" in capsys.readouterr().err
+    good.killed_at = 99
     assert command.main(ARGUMENTS) == 0
-    assert capsys.readouterr().out.count("(kept from before)") == 3
-    assert len(measuring.measured) == len(set(measuring.measured)) <= 5
+    assert capsys.readouterr().out.count("(cached from before)") == 3
+    assert len(good.measured) == len(set(good.measured)) <= 5
 
 
-def test_fresh_measures_all_again(measuring: FakeMeasuring) -> None:
+def test_fresh_measures_all_again(good: FakeGoodSide) -> None:
     assert command.main(ARGUMENTS) == 0
-    count = len(measuring.measured)
+    count = len(good.measured)
     assert command.main(ARGUMENTS) == 0
-    assert len(measuring.measured) == count
+    assert len(good.measured) == count
     assert command.main([*ARGUMENTS, "--fresh"]) == 0
-    assert len(measuring.measured) == 2 * count
+    assert len(good.measured) == 2 * count
 
 
 def test_nothing_found_is_said_with_its_own_code(
-    measuring: FakeMeasuring, capsys: pytest.CaptureFixture[str]
+    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measuring.bad_from = 99
+    good.bad_from = 99
     assert command.main(ARGUMENTS) == 1
     assert "the last one is as good as the first" in capsys.readouterr().err
 
 
-def test_what_cannot_go_on_is_one_sentence(
-    measuring: FakeMeasuring, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_continue_is_one_sentence(
+    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measuring.good_fails = True
+    good.good_fails = True
     assert command.main(ARGUMENTS) == 2
     assert capsys.readouterr().err == "bisect: the good one cannot be measured: no\n"
     assert command.main([*ARGUMENTS, "--bad", "9.9.9"]) == 2
-    assert "diffusers 9.9.9 is no release" in capsys.readouterr().err
+    assert "diffusers 9.9.9 is not a release" in capsys.readouterr().err
     gone = ["--checkout", "gone", *ARGUMENTS[2:]]
     assert command.main(gone) == 2
     assert "bisect: git rev-parse" in capsys.readouterr().err

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.bisect import releases
-from fixtures.bisect.releases import ReleasesError, pip_index, releases_between
+from fixtures.commands.bisect.releases import pip_index, releases_between
+from fixtures.commands.errors import CommandError
 
 PRINTED = """diffusers (0.42.1)
 Available versions: 0.42.1, 0.42.0, 0.41.0, 0.41.0rc1, 0.36.0, 0.4.0
@@ -38,11 +38,11 @@ def test_good_may_be_the_newer_one() -> None:
     [
         ("0.36.0", "0.36.0", "not two versions"),
         ("0.36.0", "newest", "not two versions"),
-        ("0.35.0", "0.36.0", "diffusers 0.35.0 is no release; the newest are 0.42.1"),
+        ("0.35.0", "0.36.0", "diffusers 0.35.0 is not a release; the newest are 0.42.1"),
     ],
 )
-def test_ends_that_are_none_are_refused(good: str, bad: str, words: str) -> None:
-    with pytest.raises(ReleasesError, match=words):
+def test_ends_that_are_not_releases_are_refused(good: str, bad: str, words: str) -> None:
+    with pytest.raises(CommandError, match=words):
         releases_between("diffusers", good, bad, index)
 
 
@@ -51,6 +51,6 @@ def test_an_index_without_the_package_is_named(monkeypatch: pytest.MonkeyPatch) 
         assert command[-3:] == ["index", "versions", "difusers"]
         return subprocess.CompletedProcess(command, 1, "", "ERROR: No matching distribution\n")
 
-    monkeypatch.setattr(releases.subprocess, "run", run)
-    with pytest.raises(ReleasesError, match="gives no versions of difusers: ERROR: No matching"):
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(CommandError, match="gives no versions of difusers: ERROR: No matching"):
         pip_index("difusers")

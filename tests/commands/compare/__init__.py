@@ -1,1 +1,1 @@
-"""Tests of `fixtures/compare`."""
+"""Tests of `fixtures/commands/compare`."""

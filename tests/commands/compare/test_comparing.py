@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from fixtures.compare.process import Side
-from fixtures.compare.run import METRICS, Compared, Comparing, ComparisonError
-from fixtures.compare.table import closing_line, render
-from fixtures.compare.written import write_comparison
-from fixtures.report.results import from_json
-from fixtures.scenarios import scenarios
+from fixtures.commands.compare.comparing import METRICS, Compared, Comparing, _place_both
+from fixtures.commands.compare.remote_side import RemoteSide
+from fixtures.commands.compare.report import write_comparison
+from fixtures.commands.compare.table import closing_line, render
+from fixtures.commands.errors import CommandError
+from fixtures.measuring.rounds import Round
+from fixtures.records.outcome import Outcome, Side
+from fixtures.records.run import RESULTS
+from fixtures.records.timing import Evidence
+from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
-from fixtures.verdicts import Outcome
+from tests.support.fake_side import COMMAND
 
-FAKE = Path(__file__).with_name("fake_side.py")
-FOUND = [one for one in scenarios(["storybook"]) if one.technique.id in ("fp32", "bf16")]
+FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
+EXACT = ("peak_memory", "counts")
 Compare = Callable[..., Compared]
 
 
@@ -28,17 +31,18 @@ Compare = Callable[..., Compared]
 def compare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compare]:
     """Compares two fake sides by their kinds; each is started once."""
     folder = tmp_path_factory.mktemp("sides")
-    made: dict[tuple[str, str], Side] = {}
+    made: dict[tuple[str, str], RemoteSide] = {}
 
-    def side(name: str, kind: str) -> Side:
+    def side(name: Side, kind: str) -> RemoteSide:
         if (name, kind) not in made:
-            command = [sys.executable, str(FAKE), kind]
-            made[name, kind] = Side(name, command, Settings(), folder / kind, 60.0)
+            made[name, kind] = RemoteSide(name, [*COMMAND, kind], Settings(), folder / kind, 60.0)
         return made[name, kind]
 
-    def run(base: str, head: str, metrics: Sequence[str] = METRICS, **options: float) -> Compared:
+    def run(
+        base: str, head: str, metrics: Sequence[str] = METRICS, allowed: float = 0.0
+    ) -> Compared:
         sides = (side("base", base), side("head", head))
-        return Comparing(*sides, metrics=metrics, show=lambda text: None, **options).run(FOUND)
+        return Comparing(*sides, metrics, allowed, show=lambda text: None).run(FOUND)
 
     yield run
     for one in made.values():
@@ -48,20 +52,23 @@ def compare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compare]:
 def outcomes(compared: Compared, scenario: str = BF16) -> dict[str, Outcome]:
     """By metric."""
     return {
-        row.verdict.metric: row.verdict.outcome
-        for row in compared.rows
-        if row.verdict.scenario == scenario
+        one.verdict.metric: one.verdict.outcome
+        for one in compared.figures
+        if one.verdict.scenario == scenario
     }
 
 
 def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> None:
     compared = compare("sound", "sound")
     assert set(outcomes(compared)) == {"peak memory", "operations", "SSIM", "latency"}
-    assert {row.verdict.outcome for row in compared.rows} == {Outcome.PASS}
-    assert all(row.base == row.head for row in compared.rows)
-    assert not compared.red
-    assert compared.compared == 2
-    assert "0 regressions" in closing_line(compared)
+    assert {one.verdict.outcome for one in compared.figures} == {Outcome.PASS}
+    assert all(one.base == one.head for one in compared.figures)
+    assert not compared.failed
+    assert compared.compared == {"storybook-fp32", BF16}
+    assert closing_line(compared) == (
+        "2 scenarios compared: 0 regressions, 0 failing on head alone, 0 improvements, "
+        "0 inconclusive, 8 figures passed; 0 scenarios not compared"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,43 +77,43 @@ def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> Non
 def test_a_byte_and_an_operation_are_a_difference(
     compare: Compare, kind: str, outcome: Outcome
 ) -> None:
-    compared = compare("sound", kind, ("peak_memory", "counters"))
+    compared = compare("sound", kind, EXACT)
     assert outcomes(compared) == {
         "peak memory": outcome,
         "peak memory (vae)": outcome,
         "operations": outcome,
     }
-    assert bool(compared.red) == (kind == "more")
-    row = next(row for row in compared.rows if row.verdict.metric == "operations")
-    assert row.note.startswith("mm ")
-    memory = compared.rows[0]
+    assert bool(compared.failed) == (kind == "more")
+    operations = next(one for one in compared.figures if one.verdict.metric == "operations")
+    assert operations.note == ("mm +1" if kind == "more" else "mm -1")
     # One byte of half a gibibyte would be no difference in print.
-    assert memory.texts[2] == ("+1" if kind == "more" else "-1")
+    assert compared.figures[0].texts[2] == ("+1" if kind == "more" else "-1")
 
 
 def test_exact_figures_may_be_allowed_to_change(compare: Compare) -> None:
-    compared = compare("sound", "more", ("peak_memory", "counters"), allowed=0.1)
+    compared = compare("sound", "more", EXACT, allowed=0.1)
     assert set(outcomes(compared).values()) == {Outcome.PASS}
     assert "operations" in render(compared, color=False)
 
 
-def test_a_slower_head_is_red_and_a_faster_one_an_improvement(compare: Compare) -> None:
+def test_a_slower_head_fails_and_a_faster_one_is_an_improvement(compare: Compare) -> None:
     assert outcomes(compare("sound", "slow", ("latency",))) == {"latency": Outcome.REGRESSION}
     assert outcomes(compare("slow", "sound", ("latency",))) == {"latency": Outcome.IMPROVEMENT}
 
 
-def test_a_latency_shows_both_sides_and_the_share_of_its_turns(compare: Compare) -> None:
+def test_a_latency_shows_both_sides_judged_and_is_stored_as_wall_time(compare: Compare) -> None:
     compared = compare("sound", "slow", ("latency",))
-    row = compared.rows[0]
-    assert (row.base, row.head) == (pytest.approx(100), pytest.approx(110))
-    assert row.texts[2] == "+10.0 %"
-    assert "ran 100%" in compared.head.scenarios[BF16].evidence[0]
+    figure = compared.figures[0]
+    assert figure.base == pytest.approx(100)
+    assert figure.head == pytest.approx(110)
+    assert figure.texts[2] == "+10.0 %"
+    assert compared.head.scenarios[BF16].wall_ms == pytest.approx(220)
 
 
-def test_another_picture_is_red(compare: Compare) -> None:
-    compared = compare("sound", "white", ("pictures",))
-    assert outcomes(compared)["SSIM"] in (Outcome.REGRESSION, Outcome.BROKEN)
-    assert compared.red
+def test_other_images_fail(compare: Compare) -> None:
+    compared = compare("sound", "white", ("images",))
+    assert outcomes(compared) == {"SSIM": Outcome.BROKEN}
+    assert len(compared.failed) == 2
 
 
 @pytest.mark.parametrize(
@@ -115,56 +122,103 @@ def test_another_picture_is_red(compare: Compare) -> None:
         ("broken", Outcome.BROKEN, "runs on base, and on head: it does not work"),
         ("idle", Outcome.NOT_ACTIVE, "runs on base, and on head: it does not work"),
         ("crash", Outcome.BROKEN, "runs on base, and on head: head ended with code 3"),
+        ("garble", Outcome.BROKEN, "runs on base, and on head: head responded with Round"),
     ],
 )
-def test_what_fails_on_head_alone_is_red_and_the_rest_goes_on(
+def test_what_does_not_run_on_head_alone_fails_and_the_rest_is_compared(
     compare: Compare, kind: str, outcome: Outcome, words: str
 ) -> None:
-    compared = compare("sound", kind, ("counters",))
+    compared = compare("sound", kind, ("counts",))
     assert outcomes(compared) == {"run": outcome}
     assert outcomes(compared, "storybook-fp32") == {"operations": Outcome.PASS}
-    assert [row.verdict.scenario for row in compared.red] == [BF16]
-    assert words in render(compared, color=False)
+    assert [one.verdict.scenario for one in compared.failed] == [BF16]
+    assert compared.failed[0].verdict.not_run == "head"
+    assert f"{BF16}: {words}" in render(compared, color=False)
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "words"),
+    ("base", "head", "not_run", "words"),
     [
-        ("broken", "sound", "not compared: on base: it does not work"),
-        ("broken", "broken", "not compared: on both sides: it does not work"),
-        ("sound", "absent", "not compared: on head: needs diffusers 0.33 or later"),
-        ("absent", "sound", "not compared: on base: needs diffusers 0.33 or later"),
+        ("broken", "sound", "base", "not compared: on base: it does not work"),
+        ("broken", "broken", "both", "not compared: on both sides: it does not work"),
+        ("sound", "absent", "head", "not compared: on head: needs diffusers 0.33 or later"),
+        ("absent", "sound", "base", "not compared: on base: needs diffusers 0.33 or later"),
     ],
 )
-def test_what_one_side_cannot_run_is_said_and_not_red(
-    compare: Compare, base: str, head: str, words: str
+def test_what_one_side_cannot_run_is_said_and_does_not_fail(
+    compare: Compare, base: str, head: str, not_run: str, words: str
 ) -> None:
-    compared = compare(base, head, ("counters",))
+    compared = compare(base, head, ("counts",))
     assert outcomes(compared) == {"run": Outcome.UNSUPPORTED}
-    assert not compared.red
-    assert compared.compared == 1
+    (figure,) = [one for one in compared.figures if one.verdict.scenario == BF16]
+    assert figure.verdict.not_run == not_run
+    assert not compared.failed
+    assert compared.compared == {"storybook-fp32"}
+    printed = render(compared, color=False)
+    assert f"{BF16}: {words}" in printed
+    assert "1 scenario compared: " in printed
+    assert "; 1 scenario not compared" in printed
+
+
+def test_a_base_that_fails_while_it_is_timed_leaves_the_latency_out(compare: Compare) -> None:
+    compared = compare("untimed", "sound", ("counts", "latency"))
+    assert outcomes(compared) == {"operations": Outcome.PASS, "latency": Outcome.UNSUPPORTED}
+    assert compared.figures[1].verdict.not_run == "base"
+    assert not compared.failed
+    assert compared.compared == {"storybook-fp32", BF16}
+    words = f"storybook-fp32, {BF16}: latency not compared: on base: it does not work"
     assert words in render(compared, color=False)
 
 
-def test_a_head_that_cannot_be_imported_is_red_everywhere(compare: Compare) -> None:
-    compared = compare("sound", "import", ("counters",))
-    assert len(compared.red) == 2
+def test_a_head_that_fails_while_it_is_timed_fails(compare: Compare) -> None:
+    compared = compare("sound", "untimed", ("latency",))
+    assert outcomes(compared) == {"latency": Outcome.BROKEN}
+    assert compared.failed[0].verdict.not_run == "head"
+
+
+class Meeting:
+    """What is placed only while the other is, too."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        self.barrier = barrier
+
+    def place(self) -> None:
+        self.barrier.wait(timeout=10)
+
+    def round(self) -> Round:
+        raise NotImplementedError
+
+    def evidence(self) -> Evidence:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+def test_both_sides_are_placed_at_once() -> None:
+    barrier = threading.Barrier(2)
+    _place_both(Meeting(barrier), Meeting(barrier))
+
+
+def test_a_head_that_cannot_be_imported_fails_everywhere(compare: Compare) -> None:
+    compared = compare("sound", "import", ("counts",))
+    assert len(compared.failed) == 2
     assert "ImportError" in render(compared, color=False)
 
 
 def test_a_base_that_cannot_be_imported_compares_nothing(compare: Compare) -> None:
     compared = compare("import", "sound")
-    assert compared.compared == 0
-    assert not compared.red
+    assert not compared.compared
+    assert not compared.failed
 
 
 def test_two_devices_cannot_be_compared(compare: Compare) -> None:
-    with pytest.raises(ComparisonError, match="base runs on fake and head on fake-other"):
+    with pytest.raises(CommandError, match="base runs on fake and head on fake-other"):
         compare("sound", "elsewhere")
 
 
 def test_the_table_names_changed_packages_and_hides_what_is_equal(compare: Compare) -> None:
-    text = render(compare("sound", "more", ("peak_memory", "counters")), color=False)
+    text = render(compare("sound", "more", EXACT), color=False)
     assert "changed from base to head: diffusers 0.42.1 -> 0.43.0" in text
     assert "536,870,912" in text
     assert "flops" not in text
@@ -180,14 +234,10 @@ def test_both_sides_are_written(compare: Compare, tmp_path: Path) -> None:
         "report.html",
         "base.json",
     }
-    stored = {
-        name: from_json(json.loads((folder / name).read_text()))
-        for name in ("base.json", "results.json")
-    }
-    assert not stored["base.json"].scenarios[BF16].verdicts
-    head = stored["results.json"].scenarios[BF16]
-    assert head.status == "regression"
-    assert head.changed == ["diffusers 0.42.1 -> 0.43.0"]
+    base, head = (RESULTS.read(folder / name) for name in ("base.json", "results.json"))
+    assert not base.scenarios[BF16].verdicts
+    assert head.scenarios[BF16].status == "regression"
+    assert head.scenarios[BF16].changed == ["diffusers 0.42.1 -> 0.43.0"]
     page = (folder / "report.html").read_text()
     assert "Both sides" in page
     assert "Head, judged against base" in page

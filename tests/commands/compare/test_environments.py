@@ -1,4 +1,4 @@
-"""Environments: made once, kept, made anew where an interrupt left a part, refused in words."""
+"""Environments: made once, cached, made anew where an interrupt left a part, refused in words."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.compare.environments import (
+from fixtures.commands.compare.environments import (
     READY,
     Environments,
     InstallationError,
     index_options,
 )
-from fixtures.compare.requirements import Requirements
-from tests.compare.test_requirements import checkout
+from fixtures.commands.compare.requirements import Requirements
+from tests.commands.compare.test_requirements import checkout
 
 REQUIREMENTS = Requirements.parse(["diffusers==0.36.0"])
 
@@ -49,7 +49,7 @@ def installer() -> Installer:
 
 @pytest.fixture
 def environments(tmp_path: Path, installer: Installer) -> Environments:
-    return Environments(tmp_path / "kept", installer, show=lambda text: None)
+    return Environments(tmp_path / "cached", installer, show=lambda text: None)
 
 
 def test_an_environment_is_made_once(environments: Environments, installer: Installer) -> None:
@@ -57,7 +57,7 @@ def test_an_environment_is_made_once(environments: Environments, installer: Inst
     assert environments.prepare(REQUIREMENTS) == made
     assert [words.split()[0] for words in installer.asked] == ["venv", "pip"]
     assert "diffusers==0.36.0" in installer.asked[1]
-    assert made.command[1:] == ["-m", "fixtures.compare.side"]
+    assert made.command[1:] == ["-m", "fixtures.commands.compare.side_server"]
 
 
 def test_other_requirements_have_another_one(environments: Environments) -> None:
@@ -86,7 +86,7 @@ def test_what_an_interrupt_left_is_made_anew(
     assert [words.split()[0] for words in installer.asked] == ["venv", "pip", "venv", "pip"]
 
 
-def test_a_failing_installation_is_one_sentence_and_not_kept(
+def test_a_failing_installation_is_one_sentence_and_not_cached(
     environments: Environments, installer: Installer
 ) -> None:
     installer.fails = "pip install"
@@ -109,8 +109,8 @@ def test_a_checkout_is_installed_anew_every_time(
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: Installer) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InstallationError, match=r"cannot be kept in .*set XDG_CACHE_HOME"):
-        Environments(tmp_path / "file" / "kept", installer).prepare(REQUIREMENTS)
+    with pytest.raises(InstallationError, match=r"cannot be cached in .*set XDG_CACHE_HOME"):
+        Environments(tmp_path / "file" / "cached", installer).prepare(REQUIREMENTS)
 
 
 def test_pips_indexes_are_uvs_too(tmp_path: Path) -> None:

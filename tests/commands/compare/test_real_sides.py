@@ -1,91 +1,96 @@
-"""Real sides of this environment: equal to themselves, and red where one does more work."""
+"""Real sides of this environment: equal to themselves, and found out where one does more work."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from fixtures.compare import __main__ as command
-from fixtures.compare.environments import Environment, Environments
-from fixtures.compare.process import Side
-from fixtures.compare.requirements import Requirements
-from fixtures.compare.rounds_in_turns import look_in_turns
-from fixtures.compare.run import Compared, Comparing
-from fixtures.measurement import ScenarioError
-from fixtures.rounds import Plan
-from fixtures.scenarios import scenarios
+from fixtures.commands.compare import __main__ as command
+from fixtures.commands.compare.comparing import Compared, Comparing, _place_both
+from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.remote_side import RemoteSide
+from fixtures.commands.compare.requirements import Requirements
+from fixtures.measuring.rounds import Plan
+from fixtures.measuring.sampler import interleaved
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
-from fixtures.verdicts import Outcome
 
-FOUND = [one for one in scenarios(["storybook"]) if one.technique.id == "sdpa"]
-SOUND = [sys.executable, "-m", "fixtures.compare.side"]
-PATCHED = """
-import sys
-from diffusers import UNet2DConditionModel
-from fixtures.compare.side import main
-forward = UNet2DConditionModel.forward
-def patched(self, sample, *args, **kwargs):
-    return forward(self, sample.clone(), *args, **kwargs)
-UNet2DConditionModel.forward = patched
-sys.exit(main())
-"""
+SDPA = find_scenario("storybook", "sdpa")
+EXACT = ("peak_memory", "counts", "images")
+SOUND = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
+PATCHED = [sys.executable, "-m", "tests.support.patched_side"]
+
+
+@dataclass
+class Sides:
+    """Two sound sides, one whose denoiser copies its input, and one whose denoiser runs twice."""
+
+    base: RemoteSide
+    head: RemoteSide
+    copying: RemoteSide
+    twice: RemoteSide
 
 
 @pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side, Side]]:
-    """Two sound sides, and one whose denoiser copies its input."""
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+    settings = Settings(device="cpu")
     folder = tmp_path_factory.mktemp("sides")
-    commands = (SOUND, SOUND, [sys.executable, "-c", PATCHED])
-    made = [
-        Side(name, how, Settings(device="cpu"), folder)
-        for name, how in zip(("base", "head", "patched"), commands, strict=True)
-    ]
-    yield made[0], made[1], made[2]
-    for side in made:
-        side.close()
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        made = Sides(
+            RemoteSide("base", SOUND, settings, folder),
+            RemoteSide("head", SOUND, settings, folder),
+            RemoteSide("head", [*PATCHED, "copy"], settings, folder / "copy"),
+            RemoteSide("head", [*PATCHED, "twice"], settings, folder / "twice"),
+        )
+        for side in (made.base, made.head, made.copying, made.twice):
+            stack.callback(side.close)
+        yield made
 
 
-def compared(base: Side, head: Side, metrics: Sequence[str]) -> Compared:
-    return Comparing(base, head, metrics=metrics, show=lambda text: None).run(FOUND)
+def compared(base: RemoteSide, head: RemoteSide, metrics: Sequence[str]) -> Compared:
+    return Comparing(base, head, metrics=metrics, show=lambda text: None).run([SDPA])
 
 
-EXACT = ("peak_memory", "counters", "pictures")
+def test_a_side_is_equal_to_itself_in_every_exact_figure(sides: Sides) -> None:
+    found = compared(sides.base, sides.head, EXACT)
+    assert [one.verdict.outcome for one in found.figures] == [Outcome.PASS] * 3
+    assert all(one.base == one.head for one in found.figures)
 
 
-def test_a_side_is_equal_to_itself_in_every_exact_figure(sides: tuple[Side, Side, Side]) -> None:
-    found = compared(sides[0], sides[1], EXACT)
-    assert [row.verdict.outcome for row in found.rows] == [Outcome.PASS] * 3
-    assert all(row.base == row.head for row in found.rows)
+def test_a_copy_of_the_denoisers_input_is_found(sides: Sides) -> None:
+    found = compared(sides.base, sides.copying, EXACT)
+    (figure,) = found.failed
+    assert figure.verdict.metric == "operations"
+    assert figure.note == "clone +20"
+    assert figure.head == (figure.base or 0) + 20
 
 
-def test_a_copy_of_the_denoisers_input_is_found(sides: tuple[Side, Side, Side]) -> None:
-    found = compared(sides[0], sides[2], EXACT)
-    (row,) = found.red
-    assert row.verdict.metric == "operations"
-    assert row.note == "clone +20"
-    assert row.head == (row.base or 0) + 20
+def test_interleaved_rounds_time_each_side_with_its_own_packages(sides: Sides) -> None:
+    for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
+        timing = interleaved(base, head, _place_both)(SDPA, Plan(groups=2, pairs=1))
+        assert [len(group.reference_s) for group in timing.groups] == [2, 2]
+        assert 0 < timing.evidence.cpu_share <= 1
+        assert sign * timing.sample.log_ratio > math.log(1.3)
 
 
-def test_rounds_run_in_turns_and_both_are_timed(sides: tuple[Side, Side, Side]) -> None:
-    timing = look_in_turns(sides[0], sides[1], FOUND[0], Plan(groups=2, pairs=1))
-    assert [len(group.reference_s) for group in timing.groups] == [2, 2]
-    assert 0.5 < timing.look.log_ratio + 1 < 1.5
-    # Both are the same code; a factor of two would be a side that waits for the other.
-    assert abs(timing.look.log_ratio) < 0.5
-
-
-def test_a_scenario_that_a_side_does_not_know_fails_and_the_side_goes_on(
-    sides: tuple[Side, Side, Side],
+def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_responds_again(
+    sides: Sides,
 ) -> None:
-    (offload,) = [
-        one for one in scenarios(["storybook"]) if one.technique.id == "sequential_cpu_offload"
-    ]
-    with pytest.raises(ScenarioError):
-        look_in_turns(sides[0], sides[1], offload, Plan(groups=1, pairs=1))
-    assert sides[0].ask("leave") == {}
+    offload = find_scenario("storybook", "sequential_cpu_offload")
+    sample = interleaved(sides.base, sides.head, _place_both)
+    with pytest.raises(ScenarioError) as caught:
+        sample(offload, Plan(groups=1, pairs=1))
+    assert caught.value.side == "base"
+    assert caught.value.scenario == offload.id
+    assert sides.base.recording(SDPA).failure is None
 
 
 def test_the_command_says_its_verdict_by_its_exit_code(
@@ -95,12 +100,13 @@ def test_the_command_says_its_verdict_by_its_exit_code(
         return Environment(Path(sys.executable), str(requirements))
 
     monkeypatch.setattr(Environments, "prepare", prepare)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     arguments = ["--base", "diffusers==0.42.1", "--head", "diffusers==0.42.1"]
-    options = ["--perf-device", "cpu", "-k", "[storybook-sdpa]", "--metric", "counters"]
+    options = ["--perf-device", "cpu", "-k", "[storybook-sdpa]", "--metric", "counts"]
     report = ["--perf-report", str(tmp_path / "report")]
     assert command.main([*arguments, *options, *report]) == 0
     said = capsys.readouterr().out
-    assert "1 scenarios compared: 0 regressions" in said
+    assert "1 scenario compared: 0 regressions" in said
     assert (tmp_path / "report" / "report.html").is_file()
     assert command.main([*arguments, "-k", "nothing"]) == 2
     assert "no scenario is selected by" in capsys.readouterr().err

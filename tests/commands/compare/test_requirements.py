@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.compare.requirements import (
+from fixtures.commands.compare.requirements import (
     KNOWN_GOOD,
     Requirements,
-    RequirementsError,
     completed,
     constraints,
 )
+from fixtures.commands.errors import CommandError
 
 LINES = [
     "# comment",
@@ -80,28 +80,28 @@ def test_a_place_on_the_net_is_one_word() -> None:
     [
         ([], "nothing to install is named"),
         ([""], "nothing to install is named"),
-        (["diffusers=0.36"], "'diffusers=0.36' is no requirement, wheel or folder"),
+        (["diffusers=0.36"], "'diffusers=0.36' is not a requirement, wheel or folder"),
         (["diffusers==0.36.0", "Diffusers==0.37.0"], "diffusers is named twice"),
-        (["gone-1.0-py3-none-any.whl"], "is not there"),
+        (["gone-1.0-py3-none-any.whl"], "there is no wheel"),
     ],
 )
 def test_what_cannot_be_installed_is_refused(words: list[str], said: str) -> None:
-    with pytest.raises(RequirementsError, match=said):
+    with pytest.raises(CommandError, match=said):
         Requirements.parse(words)
 
 
 def test_a_wheel_needs_a_wheels_name(tmp_path: Path) -> None:
     wheel = tmp_path / "mine.whl"
     wheel.write_bytes(b"")
-    with pytest.raises(RequirementsError, match="no name of a wheel"):
+    with pytest.raises(CommandError, match="not the name of a wheel"):
         Requirements.parse([str(wheel)])
 
 
 def test_a_folder_needs_a_project_and_a_version(tmp_path: Path) -> None:
-    with pytest.raises(RequirementsError, match="no checkout of a package"):
+    with pytest.raises(CommandError, match="not a checkout of a package"):
         Requirements.parse([str(tmp_path)])
     (tmp_path / "pyproject.toml").write_text("")
-    with pytest.raises(RequirementsError, match="does not say its version"):
+    with pytest.raises(CommandError, match="does not state its version"):
         Requirements.parse([str(tmp_path)])
 
 
@@ -132,7 +132,7 @@ def test_every_release_from_0_30_on_has_known_company() -> None:
     assert KNOWN_GOOD[0][0] in " ".join(LINES)  # the newest is the suite's own
 
 
-def test_constraints_let_go_of_what_is_chosen_and_of_what_follows_it() -> None:
+def test_constraints_are_dropped_for_what_is_chosen_and_for_what_follows_it() -> None:
     assert constraints(LINES, {"diffusers", "transformers"}) == [
         "torch==2.13.0",
         "xformers==0.0.35",

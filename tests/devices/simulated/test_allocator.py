@@ -247,7 +247,7 @@ def test_the_weights_of_a_transformer() -> None:
     width = 3072
     linears = [
         *[(6 * width, width)] * 2,  # modulation
-        *[(width, width)] * 8,  # attention: q, k, v and out, of the picture and of the text
+        *[(width, width)] * 8,  # attention: q, k, v and out, of the image and of the text
         *[(4 * width, width), (width, 4 * width)] * 2,  # feed-forward
     ]
     allocator = CachingAllocator(140 * GIB)

@@ -1,25 +1,28 @@
-"""The simulated device among the others: what it lacks, what it says, and how it fails."""
+"""The simulated device as a device: what it lacks, what it models, and how it fails."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from fixtures.devices import WHOLE, DeviceError, open_device
+from fixtures.devices import DeviceError, open_device
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.kernels import UNKNOWN, attention_backend, scratch_bytes
-from fixtures.devices.simulated.meter import FLOPS, MOVED, place
-from fixtures.measurement import Bench, ScenarioError
+from fixtures.devices.simulated.meter import place
+from fixtures.measuring.observations import Observations
+from fixtures.records.counts import BYTES_MOVED, FLOPS
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import WHOLE
+from fixtures.records.timeline import START
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
-from fixtures.timeline import START
-from fixtures.verdicts import Outcome
-from tests.simulated_runs import simulate, small
+from tests.support.simulated_runs import simulate, small
 
 aten = torch.ops.aten
 
@@ -38,7 +41,7 @@ def test_an_unknown_profile_is_one_sentence() -> None:
         open_device("simulated", "h2o")
 
 
-@pytest.mark.parametrize("need", ["clock", "pictures", "xformers", "compiler", "tracer", "cudnn"])
+@pytest.mark.parametrize("need", ["clock", "images", "xformers", "compiler", "tracer", "cudnn"])
 def test_what_it_lacks_has_a_reason(need: str) -> None:
     assert SimulatedDevice().missing(need)
 
@@ -52,7 +55,7 @@ def test_tf32_is_a_question_of_the_profile() -> None:
     assert "Ampere" in str(SimulatedDevice("titan-rtx").missing("tf32"))
 
 
-def test_a_torch_that_behaves_otherwise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_that_behaves_differently_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def changed() -> None:
         raise AttributeError("no such table")
 
@@ -68,23 +71,22 @@ def test_outside_of_its_context_nothing_is_observed() -> None:
 
 def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
     workload = small(width=4096, height=4096)
-    bench = Bench(SimulatedDevice("titan-rtx"))
+    observations = Observations(SimulatedDevice("titan-rtx"))
     with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as caught:
-        bench.active(Scenario(workload, CATALOGUE["naive_attention"]))
+        observations.active(Scenario(workload, CATALOGUE["naive_attention"]))
     assert caught.value.outcome is Outcome.BROKEN
-    # The device is not spoilt by it.
-    assert bench.active(Scenario(small(), CATALOGUE["fp16"])).peak_bytes
+    # The device still works.
+    assert observations.active(Scenario(small(), CATALOGUE["fp16"])).component_peak_bytes
 
 
-def test_a_reference_computes_in_fp32_and_tf32_at_another_rate() -> None:
-    bench = Bench(SimulatedDevice())
-    big = small(width=512, height=512)
-    floors = {
-        name: bench.active(Scenario(big, CATALOGUE[name])).floor_s for name in ("fp32", "tf32")
-    }
-    assert floors["fp32"] is not None
-    assert floors["tf32"] is not None
-    assert floors["tf32"] <= floors["fp32"]
+def test_tf32_bounds_the_same_work_at_a_higher_rate() -> None:
+    device, big = SimulatedDevice(), small(width=512, height=512)
+    device.profile = replace(device.profile, launch_s=0)  # which would bound a model this small
+    fp32, tf32 = (simulate(name, workload=big, device=device) for name in ("fp32", "tf32"))
+    assert fp32.counts.totals == tf32.counts.totals
+    assert fp32.bound_s is not None
+    assert tf32.bound_s is not None
+    assert tf32.bound_s < fp32.bound_s
 
 
 # The kernel model
@@ -119,7 +121,7 @@ def test_a_kernel_that_was_switched_off_is_not_chosen() -> None:
 
 
 def test_a_convolution_copies_the_side_that_is_not_channels_last() -> None:
-    last = {"memory_format": torch.channels_last}
+    last: dict[str, Any] = {"memory_format": torch.channels_last}
     plain, turned = tensor(1, 8, 4, 4), tensor(1, 8, 4, 4, **last)
     weight, turned_weight = tensor(8, 8, 3, 3), tensor(8, 8, 3, 3, **last)
 
@@ -160,10 +162,10 @@ def test_the_timeline_adds_up_to_the_figures(technique: str) -> None:
     trace = simulate(technique)
     timeline = trace.timeline
     assert timeline is not None
-    assert max(timeline.live_bytes) == trace.peak_bytes[WHOLE]
-    assert sum(timeline.alive_at_peak.values()) == trace.peak_bytes[WHOLE]
-    assert sum(flops for _, flops, _ in timeline.work.values()) == trace.counters[FLOPS]
-    assert sum(moved for _, _, moved in timeline.work.values()) == trace.counters[MOVED]
+    assert max(timeline.live_bytes) == trace.component_peak_bytes[WHOLE]
+    assert sum(timeline.alive_at_peak.values()) == trace.component_peak_bytes[WHOLE]
+    assert sum(flops for _, flops, _ in timeline.work.values()) == trace.counts.totals[FLOPS]
+    assert sum(moved for _, _, moved in timeline.work.values()) == trace.counts.totals[BYTES_MOVED]
     assert [name for _, name in timeline.phases] == [START, "text_encoder", "denoiser", "vae"]
     weights = [name for name in timeline.alive_at_peak if "weights" in name]
     copied = [name for name in timeline.alive_at_peak if "copied in float16" in name]

@@ -9,21 +9,22 @@ import pytest
 import torch
 from accelerate.hooks import CpuOffload
 
-from fixtures.devices import WHOLE, Trace
+from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.meter import (
+from fixtures.records.counts import (
+    BYTES_MOVED,
+    BYTES_TO_DEVICE,
+    COPIES_TO_DEVICE,
     FLOPS,
-    MOVED,
     OPERATIONS,
     SYNCS,
-    TO_DEVICE,
-    TO_DEVICE_BYTES,
 )
-from tests.simulated_runs import SIDE_PX, simulate, small
+from fixtures.records.run import WHOLE
+from tests.support.simulated_runs import SIDE_PX, simulate, small
 
 STEPS = 3
 LATENT_BYTES = 4 * (SIDE_PX // 4) ** 2 * 2
-"""Of one picture, in fp16: four channels, the VAE of the tests shrinks four times."""
+"""Of one image, in fp16: four channels, the VAE of the tests shrinks four times."""
 
 DEVICE = SimulatedDevice()
 
@@ -35,12 +36,12 @@ def sound() -> Trace:
 
 def moved(before: Trace, after: Trace) -> set[str]:
     """The totals that differ, and `peak of COMPONENT`."""
-    totals = (OPERATIONS, FLOPS, MOVED, SYNCS, TO_DEVICE, TO_DEVICE_BYTES)
-    names = {name for name in totals if before.counters[name] != after.counters[name]}
+    totals = (OPERATIONS, FLOPS, BYTES_MOVED, SYNCS, COPIES_TO_DEVICE, BYTES_TO_DEVICE)
+    names = {name for name in totals if before.counts.totals[name] != after.counts.totals[name]}
     return names | {
         f"peak of {component}"
-        for component, peak in before.peak_bytes.items()
-        if after.peak_bytes[component] != peak
+        for component, peak in before.component_peak_bytes.items()
+        if after.component_peak_bytes[component] != peak
     }
 
 
@@ -74,9 +75,9 @@ def test_an_upcast_left_in_attention(sound: Trace) -> None:
             pipeline.unet.set_attn_processor(Upcast())
 
     spoilt = simulate(spoil=upcast, device=DEVICE)
-    assert {OPERATIONS, MOVED} <= moved(sound, spoilt)
+    assert {OPERATIONS, BYTES_MOVED} <= moved(sound, spoilt)
     assert FLOPS not in moved(sound, spoilt)
-    casts = spoilt.counters["aten::_to_copy"] - sound.counters["aten::_to_copy"]
+    casts = spoilt.counts.operations["aten::_to_copy"] - sound.counts.operations["aten::_to_copy"]
     assert new_origins(sound, spoilt) == {"aten::_to_copy in Attention": casts}
     layers = 8  # four transformer blocks, each with self- and cross-attention
     assert casts == 2 * layers * STEPS
@@ -88,10 +89,13 @@ def test_the_vae_decodes_in_fp32(sound: Trace) -> None:
         wrapped(pipeline.vae, "decode", lambda old, z, *a, **k: old(z.float(), *a, **k))
 
     spoilt = simulate(spoil=decode_in_fp32, device=DEVICE)
-    weights_and_pictures = sound.peak_bytes["vae"] - DEVICE.profile.cublas_workspace_bytes
-    assert spoilt.peak_bytes["vae"] > sound.peak_bytes["vae"] + weights_and_pictures / 2
-    assert spoilt.counters[FLOPS] == sound.counters[FLOPS]
-    assert spoilt.counters["compute float32"] > 0
+    weights_and_images = sound.component_peak_bytes["vae"] - DEVICE.profile.cublas_workspace_bytes
+    assert (
+        spoilt.component_peak_bytes["vae"]
+        > sound.component_peak_bytes["vae"] + weights_and_images / 2
+    )
+    assert spoilt.counts.totals[FLOPS] == sound.counts.totals[FLOPS]
+    assert spoilt.counts.compute_dtypes["float32"] > 0
 
 
 def test_every_step_keeps_its_noise(sound: Trace) -> None:
@@ -108,7 +112,7 @@ def test_every_step_keeps_its_noise(sound: Trace) -> None:
     kept.clear()
     assert {name for name in moved(sound, spoilt) if "peak" not in name} == set()
     assert "peak of denoiser" in moved(sound, spoilt)
-    assert spoilt.leaked_bytes >= STEPS * LATENT_BYTES
+    assert f"{STEPS} x float16 (1, 4, 32, 32)" in str(spoilt.leak)
 
 
 def test_the_scheduler_reads_a_value(sound: Trace) -> None:
@@ -121,7 +125,7 @@ def test_the_scheduler_reads_a_value(sound: Trace) -> None:
 
     spoilt = simulate(spoil=read, device=DEVICE)
     assert moved(sound, spoilt) == {OPERATIONS, SYNCS}
-    assert spoilt.counters[SYNCS] == sound.counters[SYNCS] + STEPS
+    assert spoilt.counts.totals[SYNCS] == sound.counts.totals[SYNCS] + STEPS
 
 
 def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,10 +143,10 @@ def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -
         unet = small().load(torch.float16).unet
         weights = sum(p.numel() * p.element_size() for p in unet.parameters())
     # The first step finds it on the host anyway.
-    assert after.counters[TO_DEVICE_BYTES] - before.counters[TO_DEVICE_BYTES] == (
+    assert after.counts.totals[BYTES_TO_DEVICE] - before.counts.totals[BYTES_TO_DEVICE] == (
         (STEPS - 1) * weights
     )
-    assert after.counters[FLOPS] == before.counters[FLOPS]
+    assert after.counts.totals[FLOPS] == before.counts.totals[FLOPS]
 
 
 def test_slicing_is_ignored() -> None:
@@ -155,13 +159,16 @@ def test_slicing_is_ignored() -> None:
         device=DEVICE,
     )
     assert (before.calls["vae"], after.calls["vae"]) == (4, 1)
-    # fp32 pictures of four, of which sliced decoding holds one, and its activations.
-    assert after.peak_bytes["vae"] > before.peak_bytes["vae"] + 3 * 32 * SIDE_PX**2 * 4
-    assert after.peak_bytes["denoiser"] == before.peak_bytes["denoiser"]
-    assert after.counters[FLOPS] == before.counters[FLOPS]
+    # fp32 images of four, of which sliced decoding holds one, and its activations.
+    assert (
+        after.component_peak_bytes["vae"]
+        > before.component_peak_bytes["vae"] + 3 * 32 * SIDE_PX**2 * 4
+    )
+    assert after.component_peak_bytes["denoiser"] == before.component_peak_bytes["denoiser"]
+    assert after.counts.totals[FLOPS] == before.counts.totals[FLOPS]
 
 
-def test_one_copy_of_the_latents_too_many(sound: Trace) -> None:
+def test_an_extra_copy_of_the_latents(sound: Trace) -> None:
     def clone(pipeline: Any) -> None:
         def copied(old: Any, noise: Any, step: Any, sample: Any, *args: Any, **kwargs: Any) -> Any:
             return old(noise, step, sample.clone(), *args, **kwargs)
@@ -169,8 +176,15 @@ def test_one_copy_of_the_latents_too_many(sound: Trace) -> None:
         wrapped(pipeline.scheduler, "step", copied)
 
     spoilt = simulate(spoil=clone, device=DEVICE)
-    assert {OPERATIONS, MOVED} <= moved(sound, spoilt) <= {OPERATIONS, MOVED, "peak of denoiser"}
-    assert spoilt.counters[OPERATIONS] == sound.counters[OPERATIONS] + STEPS
-    assert spoilt.counters[MOVED] == sound.counters[MOVED] + STEPS * 2 * LATENT_BYTES
+    assert (
+        {OPERATIONS, BYTES_MOVED}
+        <= moved(sound, spoilt)
+        <= {OPERATIONS, BYTES_MOVED, "peak of denoiser"}
+    )
+    assert spoilt.counts.totals[OPERATIONS] == sound.counts.totals[OPERATIONS] + STEPS
+    assert (
+        spoilt.counts.totals[BYTES_MOVED]
+        == sound.counts.totals[BYTES_MOVED] + STEPS * 2 * LATENT_BYTES
+    )
     assert new_origins(sound, spoilt) == {"aten::clone in the pipeline": STEPS}
-    assert spoilt.peak_bytes[WHOLE] == sound.peak_bytes[WHOLE]
+    assert spoilt.component_peak_bytes[WHOLE] == sound.component_peak_bytes[WHOLE]

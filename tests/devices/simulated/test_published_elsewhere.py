@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulated.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_peak_gib
+from tests.support.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_peak_gib
 
 
 @pytest.mark.parametrize(

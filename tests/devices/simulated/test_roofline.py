@@ -28,23 +28,23 @@ def roofline() -> Roofline:
 
 
 def test_nothing_takes_no_time(roofline: Roofline) -> None:
-    assert roofline.floor_s == roofline.launches == roofline.copy_floor_s == 0
+    assert roofline.bound_s == roofline.launches == roofline.copy_bound_s == 0
 
 
 def test_arithmetic_dominates_an_operation(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=1000, number_format="fp32")
-    assert roofline.compute_floor_s == 3.0
+    assert roofline.compute_bound_s == 3.0
 
 
 def test_traffic_dominates_an_operation(roofline: Roofline) -> None:
     roofline.add(flops=50, moved_bytes=2000, number_format="fp32")
-    assert roofline.compute_floor_s == 2.0
+    assert roofline.compute_bound_s == 2.0
 
 
 def test_each_operation_has_its_own_maximum(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add(flops=0, moved_bytes=2000, number_format="fp32")
-    assert roofline.compute_floor_s == 5.0  # not max(3, 2): the one waits for the other
+    assert roofline.compute_bound_s == 5.0  # not max(3, 2): the one waits for the other
     assert roofline.launches == 2
 
 
@@ -57,7 +57,7 @@ def test_the_number_format_decides_over_arithmetic(
 ) -> None:
     """bf16, which the device lacks, runs at the speed of fp32 at best."""
     roofline.add(flops=800, moved_bytes=0, number_format=number_format)
-    assert roofline.compute_floor_s == seconds
+    assert roofline.compute_bound_s == seconds
 
 
 def test_an_unknown_format_is_refused_where_it_matters(roofline: Roofline) -> None:
@@ -65,48 +65,48 @@ def test_an_unknown_format_is_refused_where_it_matters(roofline: Roofline) -> No
     with pytest.raises(ValueError, match="'float16' is none of fp32, tf32, fp16, bf16"):
         roofline.add(flops=1, moved_bytes=0, number_format="float16")
     assert roofline.launches == 1
-    assert roofline.compute_floor_s == 1.0
+    assert roofline.compute_bound_s == 1.0
 
 
 def test_launches_dominate_many_small_operations(roofline: Roofline) -> None:
     for _ in range(10):
         roofline.add(flops=1, moved_bytes=1, number_format="fp32")
-    assert roofline.launch_floor_s == 5.0
-    assert roofline.floor_s == 5.0
+    assert roofline.launch_bound_s == 5.0
+    assert roofline.bound_s == 5.0
 
 
 def test_compute_dominates_a_large_operation(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
-    assert roofline.floor_s == 3.0
+    assert roofline.bound_s == 3.0
 
 
 def test_a_blocking_copy_comes_on_top(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(20)
-    assert roofline.copy_floor_s == 2.0
-    assert roofline.floor_s == 3.0 + 2.0
+    assert roofline.copy_bound_s == 2.0
+    assert roofline.bound_s == 3.0 + 2.0
     assert roofline.launches == 1
 
 
 def test_a_prefetch_hides_behind_compute(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(20, blocking=False)
-    assert roofline.copy_floor_s == 2.0
-    assert roofline.floor_s == 3.0
+    assert roofline.copy_bound_s == 2.0
+    assert roofline.bound_s == 3.0
 
 
 def test_a_prefetch_dominates_where_the_link_is_too_slow(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(40, blocking=False)
-    assert roofline.floor_s == 4.0
+    assert roofline.bound_s == 4.0
 
 
 def test_blocking_copies_and_prefetches_share_the_link(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(20)
     roofline.add_copy(40, blocking=False)
-    assert roofline.copy_floor_s == 6.0
-    assert roofline.floor_s == 2.0 + 4.0
+    assert roofline.copy_bound_s == 6.0
+    assert roofline.bound_s == 2.0 + 4.0
 
 
 def test_a_matrix_product_on_every_device() -> None:
@@ -116,7 +116,7 @@ def test_a_matrix_product_on_every_device() -> None:
     for profile in PROFILES.values():
         roofline = Roofline(profile)
         roofline.add(flops, moved_bytes, "fp16")
-        milliseconds[profile.id] = round(roofline.floor_s * 1000, 3)
+        milliseconds[profile.id] = round(roofline.bound_s * 1000, 3)
     assert milliseconds == {
         "titan-rtx": 1.053,
         "a100-40gb": 0.441,

@@ -13,14 +13,15 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from fixtures.devices import WHOLE, Trace
+from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import RESERVED, SimulatedDevice
-from fixtures.devices.simulated.meter import FLOPS, OPERATIONS, TO_DEVICE_BYTES
 from fixtures.devices.simulated.simulation import UnknownValueError
+from fixtures.records.counts import BYTES_TO_DEVICE, FLOPS, OPERATIONS, SYNCS
+from fixtures.records.run import WHOLE
+from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
-from tests.running import REPOSITORY
-from tests.simulated_runs import simulate, small
+from tests.support.simulated_runs import simulate, small
 
 COMPONENTS = {WHOLE, RESERVED, "text_encoder", "denoiser", "vae"}
 
@@ -31,15 +32,15 @@ def plain() -> Trace:
 
 
 def test_a_trace_has_every_figure(plain: Trace) -> None:
-    assert set(plain.peak_bytes) == COMPONENTS
-    assert plain.peak_bytes[WHOLE] == max(
-        plain.peak_bytes[name] for name in ("text_encoder", "denoiser", "vae")
+    assert set(plain.component_peak_bytes) == COMPONENTS
+    assert plain.component_peak_bytes[WHOLE] == max(
+        plain.component_peak_bytes[name] for name in ("text_encoder", "denoiser", "vae")
     )
-    assert plain.peak_bytes[RESERVED] > plain.peak_bytes[WHOLE]
+    assert plain.component_peak_bytes[RESERVED] > plain.component_peak_bytes[WHOLE]
     assert plain.calls == {"text_encoder": 2, "denoiser": 3, "vae": 1}
-    assert plain.floor_s is not None
-    assert plain.floor_s > 0
-    assert plain.leaked_bytes == 0
+    assert plain.bound_s is not None
+    assert plain.bound_s > 0
+    assert plain.leak is None
 
 
 def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -> None:
@@ -54,8 +55,9 @@ def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -
 
 def test_another_process_gives_the_same_figures(plain: Trace) -> None:
     script = (
-        "import json; from tests.simulated_runs import simulate; trace = simulate();"
-        "print(json.dumps([trace.peak_bytes, trace.counters, trace.origins, trace.floor_s]))"
+        "import json; from tests.support.simulated_runs import simulate; trace = simulate();"
+        "counts = trace.counts.labelled();"
+        "print(json.dumps([trace.component_peak_bytes, counts, trace.origins, trace.bound_s]))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
@@ -66,12 +68,13 @@ def test_another_process_gives_the_same_figures(plain: Trace) -> None:
         check=True,
     )
     figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures == [plain.peak_bytes, plain.counters, plain.origins, plain.floor_s]
+    counts = plain.counts.labelled()
+    assert figures == [plain.component_peak_bytes, counts, plain.origins, plain.bound_s]
 
 
 @pytest.mark.parametrize("technique", ["fp32", "naive_attention", "attention_slicing"])
 def test_flops_are_those_of_torchs_own_counter_on_a_real_run(technique: str) -> None:
-    size = {"width": 64, "height": 64, "steps": 2}
+    size: dict[str, Any] = {"width": 64, "height": 64, "steps": 2}
     simulated = simulate(technique, workload=small(**size))
     device, workload = CpuDevice(), small(**size)
     # The CPU's fused attention is not in torch's table of FLOPs; its plain form is.
@@ -81,7 +84,7 @@ def test_flops_are_those_of_torchs_own_counter_on_a_real_run(technique: str) -> 
         FlopCounterMode(display=False) as counter,
     ):
         workload.draw(pipeline)
-    assert simulated.counters[FLOPS] == counter.get_total_flops()
+    assert simulated.counts.totals[FLOPS] == counter.get_total_flops()
 
 
 def test_peaks_agree_with_the_ledger_of_a_real_run() -> None:
@@ -94,14 +97,8 @@ def test_peaks_agree_with_the_ledger_of_a_real_run() -> None:
             workload.draw(pipeline)
     workspace = SimulatedDevice().profile.cublas_workspace_bytes
     for component in ("denoiser", "vae", WHOLE):
-        simulated_bytes = simulated.peak_bytes[component] - workspace
-        assert simulated_bytes == pytest.approx(real.peak_bytes[component], rel=0.02)
-
-
-def scheduler_of(name: str) -> Any:
-    import diffusers
-
-    return lambda config: getattr(diffusers, name).from_config(config)
+        simulated_bytes = simulated.component_peak_bytes[component] - workspace
+        assert simulated_bytes == pytest.approx(real.component_peak_bytes[component], rel=0.02)
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -111,22 +108,24 @@ def scheduler_of(name: str) -> Any:
 )
 def test_every_further_step_adds_the_same_figures(scheduler: str, telling: int) -> None:
     device = SimulatedDevice()
-    workload = small(scheduler_of(scheduler), width=64, height=64)
+    workload = small(scheduler, width=64, height=64)
     few, one_more, many = (
         simulate(workload=workload, device=device, steps=telling + more) for more in (0, 1, 6)
     )
-    for name, count in few.counters.items():
-        further = one_more.counters[name] - count
-        assert many.counters[name] == count + 6 * further, name
+    after_one_more, after_six_more = one_more.counts.labelled(), many.counts.labelled()
+    per_step = few.per_step.labelled()
+    for name, count in few.counts.labelled().items():
+        further = after_one_more[name] - count
+        assert after_six_more[name] == count + 6 * further, name
         # What a step does, told from one run; the schedule itself grows by two numbers a step.
-        assert abs(further - few.per_step.get(name, 0)) <= (16 if "bytes" in name else 0), name
-    assert few.peak_bytes == many.peak_bytes
+        assert abs(further - per_step.get(name, 0)) <= (16 if "bytes" in name else 0), name
+    assert few.component_peak_bytes == many.component_peak_bytes
 
 
 def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once() -> None:
     whole, offloaded = simulate(), simulate("model_cpu_offload")
-    assert offloaded.peak_bytes[WHOLE] < whole.peak_bytes[WHOLE]
-    assert offloaded.counters[FLOPS] == whole.counters[FLOPS]
+    assert offloaded.component_peak_bytes[WHOLE] < whole.component_peak_bytes[WHOLE]
+    assert offloaded.counts.totals[FLOPS] == whole.counts.totals[FLOPS]
     device = SimulatedDevice()
     with device.entered():
         pipeline = small().load(torch.float16)
@@ -135,13 +134,13 @@ def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once
             for part in (pipeline.unet, pipeline.vae, pipeline.text_encoder)
             for tensor in (*part.parameters(), *part.buffers())
         )
-    moved = offloaded.counters[TO_DEVICE_BYTES] - whole.counters[TO_DEVICE_BYTES]
+    moved = offloaded.counts.totals[BYTES_TO_DEVICE] - whole.counts.totals[BYTES_TO_DEVICE]
     assert moved == weights
 
 
 def test_a_technique_that_offloads_more_finely_needs_less() -> None:
     peaks = [
-        simulate(name).peak_bytes[WHOLE]
+        simulate(name).component_peak_bytes[WHOLE]
         for name in ("sequential_cpu_offload", "group_offload_block", "model_cpu_offload", "fp16")
     ]
     assert peaks == sorted(peaks)
@@ -172,8 +171,8 @@ def test_small_known_values_are_read_and_the_wait_is_counted() -> None:
         view = levels[:2]
         view += 1
         assert levels.tolist()[:2] == [8, 1.75]
-        levels += torch.randn((100, 100), device=device.torch_device)[0, :5].sum() * 0 + 1
-        assert simulation.meter.counters["synchronisations"] >= 3
+        # .item(), .nonzero(), and .tolist() of its result and of the levels.
+        assert simulation.meter.counts().totals[SYNCS] == 4
 
 
 def test_writing_unknown_values_makes_all_views_unknown() -> None:
@@ -193,9 +192,9 @@ def test_a_device_that_is_too_small_says_so() -> None:
 
 
 def test_the_count_of_operations_is_the_sum_of_all_of_them(plain: Trace) -> None:
-    named = {name: count for name, count in plain.counters.items() if name.startswith("aten::")}
-    assert sum(named.values()) == plain.counters[OPERATIONS]
-    assert sum(plain.origins.values()) == plain.counters[OPERATIONS]
+    total = plain.counts.totals[OPERATIONS]
+    assert sum(plain.counts.operations.values()) == total
+    assert sum(plain.origins.values()) == total
     assert "aten::convolution in ResnetBlock2D" in plain.origins
 
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fixtures.workloads.storybook import loop, train
-from fixtures.workloads.storybook.loop import Draw, Stage, Worker, checkpoint_facts
-from fixtures.workloads.storybook.optimizer import MatrixOptimizer, Muon
-from fixtures.workloads.storybook.schedule import Schedule
+from fixtures.workloads.storybook.training import loop, train
+from fixtures.workloads.storybook.training.loop import Draw, Stage, Worker, checkpoint_facts
+from fixtures.workloads.storybook.training.optimizer import MatrixOptimizer, Muon
+from fixtures.workloads.storybook.training.schedule import Schedule
 
 
 class InterruptedRunError(Exception):
@@ -28,8 +28,8 @@ def train_toy(folder: Path, *, steps: int = 4, interrupted_at: int | None = None
     def loss_of(draw: Draw) -> tuple[Tensor, dict[str, float]]:
         if draw.step == interrupted_at:
             raise InterruptedRunError
-        pictures = torch.randn(2, 3, 8, 8, generator=draw.noise)
-        loss = (network(pictures) - draw.choice.random()).pow(2).mean()
+        images = torch.randn(2, 3, 8, 8, generator=draw.noise)
+        loss = (network(images) - draw.choice.random()).pow(2).mean()
         return loss, {"loss": loss.item()}
 
     stage = Stage(
@@ -120,14 +120,14 @@ def test_the_clock_shortens_the_run_only_when_the_decay_would_not_fit() -> None:
 
 
 def run_script(folder: Path, *options: str) -> Any:
-    """The script on six pictures, one step a stage; the pipeline that it made."""
+    """The script on six images, one step a stage; the pipeline that it made."""
     from diffusers import StableDiffusionPipeline
 
     threads = torch.get_num_threads()
     try:
         train.main([
             "--work-folder", str(folder / "work"), "--output", str(folder / "pipeline"),
-            "--device", "cpu", "--workers", "1", "--pictures", "6",
+            "--device", "cpu", "--workers", "1", "--images", "6",
             "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1", *options,
         ])  # fmt: skip
     finally:

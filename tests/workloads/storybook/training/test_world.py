@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fixtures.workloads.storybook.captions import caption, noun, plain_caption
-from fixtures.workloads.storybook.drawing import COLOURS
-from fixtures.workloads.storybook.mounts import MOUNTS
-from fixtures.workloads.storybook.riders import RIDERS
-from fixtures.workloads.storybook.scenery import PLACES
-from fixtures.workloads.storybook.things import BOATS, GROUND_THINGS, SKY_THINGS
-from fixtures.workloads.storybook.world import Figure, Scene, render, scene_number
+from fixtures.workloads.storybook.training.captions import caption, noun, plain_caption
+from fixtures.workloads.storybook.training.drawing import COLOURS
+from fixtures.workloads.storybook.training.mounts import MOUNTS
+from fixtures.workloads.storybook.training.riders import RIDERS
+from fixtures.workloads.storybook.training.scenery import PLACES
+from fixtures.workloads.storybook.training.things import BOATS, GROUND_THINGS, SKY_THINGS
+from fixtures.workloads.storybook.training.world import Figure, Scene, render, scene_number
 
 SCENES = [scene_number(7, index) for index in range(300)]
 USUAL_COLOURS = {
@@ -36,7 +36,7 @@ def test_a_scene_depends_on_its_number_alone() -> None:
     assert scene_number(8, 0) != SCENES[0]
 
 
-def test_a_picture_is_the_same_whenever_it_is_drawn() -> None:
+def test_an_image_is_the_same_whenever_it_is_drawn() -> None:
     first, second = (hashlib.sha256(render(SCENES[3]).tobytes()).hexdigest() for _ in range(2))
     assert first == second
 
@@ -49,7 +49,7 @@ def test_the_plain_caption_names_every_figure_in_order() -> None:
         assert PLACES[scene.surroundings.place] in text
 
 
-def test_no_caption_names_what_is_not_in_the_picture() -> None:
+def test_no_caption_names_what_is_not_in_the_image() -> None:
     names = set(USUAL_COLOURS)
     for number, scene in enumerate(SCENES):
         text = caption(scene, random.Random(number))
@@ -79,7 +79,7 @@ def test_no_caption_tells_a_wrong_place_or_hour() -> None:
             assert hour not in text or hour == scene.surroundings.hour
 
 
-def test_left_and_right_in_the_caption_are_left_and_right_in_the_picture() -> None:
+def test_left_and_right_in_the_caption_are_left_and_right_in_the_image() -> None:
     scene = next(s for s in SCENES if s.composition == "pair" and not s.thing_is_left)
     thing = Figure("house", "pink", colour_is_said=True)
     scene = replace(scene, thing=thing, rider=replace(scene.rider, name="robot", colour="black"))
@@ -89,16 +89,16 @@ def test_left_and_right_in_the_caption_are_left_and_right_in_the_picture() -> No
 
 
 def pink_pixels(scene: Scene, *, right: bool) -> int:
-    picture = np.asarray(render(scene))
-    return pixels_of("pink", picture[:, 64:] if right else picture[:, :64])
+    image = np.asarray(render(scene))
+    return pixels_of("pink", image[:, 64:] if right else image[:, :64])
 
 
-def pixels_of(colour: str, picture: NDArray[np.uint8]) -> int:
-    return int((picture == COLOURS[colour]).all(axis=-1).sum())
+def pixels_of(colour: str, image: NDArray[np.uint8]) -> int:
+    return int((image == COLOURS[colour]).all(axis=-1).sum())
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-def test_the_main_colour_is_in_the_picture(colour: str) -> None:
+def test_the_main_colour_is_in_the_image(colour: str) -> None:
     scene = next(s for s in SCENES if s.composition == "thing" and s.surroundings.hour == "day")
     scene = replace(scene, thing=Figure("house", colour, colour_is_said=True))
     assert pixels_of(colour, np.asarray(render(scene))) > 300

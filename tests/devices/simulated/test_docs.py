@@ -1,4 +1,4 @@
-"""What the documents print for Stable Diffusion 1.5, checked on the whole model."""
+"""What the Diffusers docs print for Stable Diffusion 1.5, checked on the whole model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.metrics import MIB
+from fixtures.records.metrics import MIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 
@@ -26,10 +26,10 @@ def applied(technique: str, device: SimulatedDevice) -> Any:
 
 def unet_mib(pipeline: Any) -> float:
     """Bytes of the UNet's weights."""
-    return sum(p.numel() * p.element_size() for p in pipeline.unet.parameters()) / MIB
+    return float(sum(p.numel() * p.element_size() for p in pipeline.unet.parameters())) / MIB
 
 
-def test_channels_last_gives_the_strides_that_the_document_prints(device: SimulatedDevice) -> None:
+def test_channels_last_gives_the_strides_that_the_docs_print(device: SimulatedDevice) -> None:
     with applied("fp16", device) as pipeline:
         assert pipeline.unet.conv_out.weight.stride() == (2880, 9, 3, 1)
     with applied("channels_last", device) as pipeline:
@@ -37,7 +37,7 @@ def test_channels_last_gives_the_strides_that_the_document_prints(device: Simula
 
 
 def test_fp8_storage_halves_the_weights_of_the_unet(device: SimulatedDevice) -> None:
-    """Norms and embeddings stay as they are; they are hardly anything of 1,639.4 MiB."""
+    """Norms and embeddings stay as they are; they are a tiny part of 1,639.4 MiB."""
     with applied("fp16", device) as pipeline:
         whole = unet_mib(pipeline)
     with applied("layerwise_casting", device) as pipeline:

@@ -1,8 +1,7 @@
-"""Commits by `git bisect run`: found, gone on with, and nothing changed in the checkout."""
+"""Commits by `git bisect run`: found, continued, and nothing changed in the checkout."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from fixtures.bisect.revisions import (
+from fixtures.commands.bisect.worktrees import (
     CULPRIT,
-    ORDER,
+    REQUEST,
+    STEP_REQUEST,
     SUSPECTS,
-    RevisionsError,
+    GitError,
     Worktrees,
     git,
     is_newer,
@@ -79,7 +79,7 @@ def revision(worktrees: Worktrees, number: int) -> str:
 
 def bisect(worktrees: StepWorktrees, said: list[str]) -> str:
     worktrees.prepare(revision(worktrees, 0), revision(worktrees, 19))
-    return worktrees.run([], worktrees.folder / "kept.json", said.append)
+    return worktrees.run([], worktrees.folder / "cached.json", said.append)
 
 
 def numbers(worktrees: StepWorktrees) -> Sequence[str]:
@@ -96,19 +96,19 @@ def test_the_first_bad_commit_is_found(worktrees: StepWorktrees) -> None:
     assert "13: figures" in said
 
 
-def test_the_commit_that_mended_it_is_found_where_good_is_the_newer_one(
+def test_the_commit_that_fixed_it_is_found_where_good_is_the_newer_one(
     worktrees: StepWorktrees,
 ) -> None:
-    """Up to 12 they are bad; the step answers git in its own terms, as `revision.py` does."""
+    """Up to 12 they are bad; the step answers git in its own terms, as `git_step.py` does."""
     old, new = revision(worktrees, 0), revision(worktrees, 19)
     assert is_newer(worktrees.checkout, new, than=old)
     assert not is_newer(worktrees.checkout, old, than=new)
     worktrees.prepared().prepare(good=new, bad=old, backwards=True)
-    printed = worktrees.run([], worktrees.folder / "kept.json", lambda text: None, backwards=True)
+    printed = worktrees.run([], worktrees.folder / "cached.json", lambda text: None, backwards=True)
     culprit = CULPRIT.search(printed)
     assert culprit is not None
     assert culprit[1] == revision(worktrees, 13)
-    assert json.loads((worktrees.folder / ORDER).read_text())["backwards"] is True
+    assert STEP_REQUEST.read(worktrees.folder / REQUEST).backwards
     assert (worktrees.good / "number").read_text() == "19"
 
 
@@ -121,18 +121,18 @@ def test_the_checkout_stays_as_it_is(worktrees: StepWorktrees) -> None:
     assert (worktrees.checkout / "number").read_text() == "19"
 
 
-def test_stopped_in_the_middle_it_goes_on(worktrees: StepWorktrees) -> None:
-    with pytest.raises(RevisionsError, match="the good one cannot be measured"):
+def test_stopped_in_the_middle_it_continues(worktrees: StepWorktrees) -> None:
+    with pytest.raises(GitError, match="the good one cannot be measured"):
         bisect(worktrees.prepared(killed_at=2), [])
     again = worktrees.prepared()
     assert again.prepare(revision(worktrees, 0), revision(worktrees, 19))
-    printed = again.run([], worktrees.folder / "kept.json", lambda text: None)
+    printed = again.run([], worktrees.folder / "cached.json", lambda text: None)
     assert revision(worktrees, 13) in printed
     assert len(numbers(worktrees)) == len(set(numbers(worktrees))) <= 5
 
 
-def test_what_was_removed_begins_anew(worktrees: StepWorktrees) -> None:
-    with pytest.raises(RevisionsError):
+def test_what_was_removed_starts_again(worktrees: StepWorktrees) -> None:
+    with pytest.raises(GitError):
         bisect(worktrees.prepared(killed_at=2), [])
     worktrees.remove()
     assert not worktrees.prepare(revision(worktrees, 0), revision(worktrees, 19))
@@ -154,6 +154,6 @@ def test_one_revision_can_be_tested_alone(worktrees: StepWorktrees) -> None:
 
 
 def test_what_git_refuses_is_said(tmp_path: Path) -> None:
-    with pytest.raises(RevisionsError, match=r"git rev-parse HEAD in .*not a git repository"):
+    with pytest.raises(GitError, match=r"git rev-parse HEAD in .*not a git repository"):
         git(tmp_path, "rev-parse", "HEAD")
     assert subprocess.run(["git", "--version"], capture_output=True, check=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from transformers import CLIPTokenizer
 
-from fixtures.workloads.storybook.captions import caption
-from fixtures.workloads.storybook.tokens import POSITIONS, world_tokenizer, world_words
-from fixtures.workloads.storybook.world import scene_number
+from fixtures.workloads.storybook import PIPELINE_FOLDER
+from fixtures.workloads.storybook.training.captions import caption
+from fixtures.workloads.storybook.training.tokens import POSITIONS, world_tokenizer, world_words
+from fixtures.workloads.storybook.training.world import scene_number
 
 
 @pytest.mark.parametrize("word", world_words())
@@ -37,3 +39,9 @@ def test_a_strange_word_falls_into_pieces_that_spell_it() -> None:
     tokenizer = world_tokenizer()
     back = tokenizer.decode(tokenizer("Knight, Zürich!").input_ids, skip_special_tokens=True)
     assert back.replace(" ", "") == "knight,zürich!"
+
+
+def test_the_tokenizer_of_the_committed_folder_is_the_worlds() -> None:
+    committed = CLIPTokenizer.from_pretrained(PIPELINE_FOLDER / "tokenizer")
+    text = " ".join(world_words())
+    assert committed(text).input_ids == world_tokenizer()(text).input_ids

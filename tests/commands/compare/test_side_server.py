@@ -1,0 +1,179 @@
+"""The server of a side: every failure responds with its reason, and what is timed is let go of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fixtures.commands.compare import side_server
+from fixtures.commands.compare.messages import (
+    RESPONSE,
+    Action,
+    Failure,
+    Opened,
+    Recording,
+    Request,
+    Response,
+)
+from fixtures.commands.compare.side_server import SideServer
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.rounds import Round
+from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.images import Images
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.timing import Evidence
+from fixtures.scenarios import Scenario
+from tests.support.fake_device import FakeDevice
+
+NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
+Serve = Callable[..., SideServer]
+
+
+def observation(
+    scenario: Scenario, images: Images = NOISE, inactive: str | None = None
+) -> Observation:
+    counts = Counts({OPERATIONS: 3}, {"aten::mm": 3})
+    return Observation(scenario.id, {"whole": 1000}, counts, 1.0, images, inactive, ())
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Serve:
+    """Serves what this observer sees of a scenario that is not the reference."""
+
+    def server(
+        observer: Callable[[Scenario], Observation] = observation, device: FakeDevice | None = None
+    ) -> SideServer:
+        def observe(scenario: Scenario, _: object) -> Observation:
+            return observation(scenario) if scenario.is_reference else observer(scenario)
+
+        return SideServer(Observations(device or FakeDevice(), observe), tmp_path)
+
+    return server
+
+
+def content(server: SideServer, action: Action = "record", technique: str = "bf16") -> object:
+    """What it responds with, as the other end reads it."""
+    response = server.respond(Request(action, "storybook", technique))
+    return RESPONSE.load(RESPONSE.dump(response), "the response").content
+
+
+def test_a_recording_has_the_record_the_plan_and_the_images(serve: Serve) -> None:
+    found = content(serve())
+    assert isinstance(found, Recording)
+    assert found.record.id == "storybook-bf16"
+    assert found.record.peak_bytes == 1000
+    assert found.record.ssim == pytest.approx(1.0)
+    assert found.plan is not None
+    assert found.images is not None
+    assert np.array_equal(np.load(found.images), NOISE)
+
+
+def test_a_device_without_images_records_none(serve: Serve) -> None:
+    found = content(serve(device=FakeDevice(lacks={"images": "nothing is computed"})))
+    assert isinstance(found, Recording)
+    assert found.plan is not None
+    assert found.images is None
+
+
+def fails(scenario: Scenario) -> Observation:
+    raise ScenarioError(scenario.id, Outcome.BROKEN, "raised ValueError: no")
+
+
+def idle(scenario: Scenario) -> Observation:
+    return observation(scenario, inactive="no layer was sliced")
+
+
+def black(scenario: Scenario) -> Observation:
+    return observation(scenario, np.zeros_like(NOISE))
+
+
+@pytest.mark.parametrize(
+    ("observer", "failure"),
+    [
+        (fails, Failure(Outcome.BROKEN, "raised ValueError: no")),
+        (idle, Failure(Outcome.NOT_ACTIVE, "not in effect: no layer was sliced")),
+        (black, Failure(Outcome.BROKEN, "image 1 of 1 is black")),
+    ],
+)
+def test_a_failure_is_its_outcome_and_its_reason_without_the_name(
+    serve: Serve, observer: Callable[[Scenario], Observation], failure: Failure
+) -> None:
+    assert content(serve(observer)) == failure
+
+
+def test_what_the_device_lacks_is_unsupported(serve: Serve) -> None:
+    server = serve(fails, FakeDevice(lacks={"accelerator": "it is a CPU"}))
+    found = content(server, technique="sequential_cpu_offload")
+    assert found == Failure(Outcome.UNSUPPORTED, "it is a CPU")
+
+
+def test_a_side_says_its_device_and_whether_it_can_time(serve: Serve) -> None:
+    for lacks, has_clock in (({}, True), ({"clock": "nothing runs"}, False)):
+        facts = serve(device=FakeDevice(lacks=lacks)).facts()
+        found = RESPONSE.load(RESPONSE.dump(Response(facts)), "the response").content
+        assert isinstance(found, Opened)
+        assert (found.device, found.memory_source, found.has_clock) == ("cpu", "ledger", has_clock)
+        assert found.run.device_key == "fake"
+        assert "torch" in found.run.software
+
+
+class FakeProcess:
+    """A fresh process whose rounds last a second, or fail."""
+
+    made: list[FakeProcess]
+    fails = False
+
+    def __init__(self, scenario: Scenario, device: str) -> None:
+        self.scenario = scenario
+        self.log: list[str] = []
+        self.made.append(self)
+
+    def place(self) -> None:
+        self.log.append("place")
+
+    def round(self) -> Round:
+        if self.fails:
+            raise ScenarioError(self.scenario.id, Outcome.BROKEN, "its process ended with SIGKILL")
+        self.log.append("round")
+        return Round(1.0, 2.0)
+
+    def evidence(self) -> Evidence:
+        return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
+
+    def close(self) -> None:
+        self.log.append("close")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[FakeProcess]:
+    """The fresh processes that were made."""
+    monkeypatch.setattr(FakeProcess, "made", [], raising=False)
+    monkeypatch.setattr(side_server, "FreshProcess", FakeProcess)
+    return FakeProcess.made
+
+
+def test_a_scenario_is_timed_in_one_fresh_process_until_it_is_closed(
+    serve: Serve, made: list[FakeProcess]
+) -> None:
+    server = serve()
+    actions: tuple[Action, ...] = ("place", "round", "place", "round", "evidence", "close")
+    found = [content(server, action) for action in actions]
+    evidence = Evidence(load=0.5, steal=0.0, cpu_share=0.4)
+    assert found == [None, Round(1.0, 2.0), None, Round(1.0, 2.0), evidence, None]
+    assert [one.log for one in made] == [["place", "round", "place", "round", "close"]]
+    content(server, "place")
+    assert len(made) == 2
+
+
+def test_a_process_that_fails_is_let_go_of(
+    serve: Serve, made: list[FakeProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeProcess, "fails", True)
+    server = serve()
+    content(server, "place")
+    assert content(server, "round") == Failure(Outcome.BROKEN, "its process ended with SIGKILL")
+    assert made[0].log == ["place", "close"]

@@ -1,0 +1,180 @@
+"""Samples that survive a crash, and files that are refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from fixtures.commands.power import collect as collecting
+from fixtures.commands.power.__main__ import main
+from fixtures.commands.power.collect import WEIGHTS, blocks, collect, sample_at
+from fixtures.commands.power.load import load
+from fixtures.commands.power.samples import SAMPLE, Level, read
+from fixtures.devices.host import software_versions
+from fixtures.measuring.rounds import Plan
+from fixtures.measuring.sampler import Sampler
+from fixtures.records.codec import RecordError
+from fixtures.records.timing import Timing
+from fixtures.scenarios import Scenario, find_scenario
+from tests.commands.power.known import UNCHANGED, known
+from tests.support.fake_device import FakeDevice
+
+SCENARIO = find_scenario("storybook", "sdpa")
+
+
+def gathered(path: Path, minutes: float, *, scenario: Scenario = SCENARIO, threads: int = 1) -> int:
+    """Collect on a fake clock that each sample moves by a minute."""
+    now_s = [0.0]
+
+    def sample(scenario: Scenario, level: Level, plan: Plan) -> Timing:
+        now_s[0] += 60.0
+        return known(1 + level.share).timing
+
+    return collect(
+        path,
+        scenario,
+        FakeDevice(hardware={"threads": threads}),
+        Plan(),
+        minutes=minutes,
+        sample=sample,
+        clock=lambda: now_s[0],
+        show=lambda line: None,
+    )
+
+
+def test_collecting_stops_in_time_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    pieces, whole = tmp_path / "pieces.jsonl", tmp_path / "whole.jsonl"
+    assert gathered(pieces, 7) == 7
+    assert gathered(pieces, 5) == 5
+    assert gathered(whole, 12) == 12
+    levels = [one.level for one in read([pieces]).samples]
+    assert levels == [one.level for one in read([whole]).samples]
+
+
+def test_a_block_holds_every_level_as_often_as_it_should() -> None:
+    size = sum(WEIGHTS.values())
+    stream = blocks(seed=3, done=0)
+    block = [next(stream) for _ in range(size)]
+    assert {level: block.count(level) for level in WEIGHTS} == dict(WEIGHTS)
+    assert block != sorted(block, key=str)
+
+
+def test_each_level_has_its_own_change_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, Any, int]] = []
+
+    def sampler(device: str, change: Any = None) -> Sampler:
+        def sample(scenario: Scenario, plan: Plan) -> Timing:
+            asked.append((device, change, len(_children()) - before))
+            return known(1.0).timing
+
+        return sample
+
+    before = len(_children())
+    monkeypatch.setattr(collecting, "in_fresh_process", sampler)
+    sample_at(SCENARIO, UNCHANGED, Plan())
+    sample_at(SCENARIO, Level("sleep", 0.05), Plan())
+    sample_at(SCENARIO, Level(loaded=True), Plan())
+    (device, nothing, alone), (_, change, _), (_, none, beside) = asked
+    assert (device, nothing, none) == ("cpu", None, None)
+    assert pickle.dumps(change)
+    assert change.keywords == {"kind": "sleep", "share": 0.05}
+    assert change(SCENARIO).technique.apply is not SCENARIO.technique.apply
+    assert (alone, beside) == (0, psutil.cpu_count())
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
+
+
+def test_a_load_ends_with_what_it_ran_beside() -> None:
+    before = _children()
+    with load(2):
+        during = _children() - before
+        assert len(during) == 2
+    assert not during & _children()
+
+
+def test_what_was_stored_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    gathered(path, 4)
+    found = read([path])
+    assert found.header.scenario == "storybook-sdpa"
+    assert found.header.software == software_versions()
+    assert len(found.samples) == 4
+    for one in found.samples:
+        assert SAMPLE.load(SAMPLE.dump(one), "it") == one
+        assert one.timing == known(1 + one.level.share).timing
+        assert one.took_s == 60.0
+
+
+def test_a_line_that_a_crash_cut_short_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    gathered(path, 3)
+    with path.open("a") as file:
+        file.write('{"level": {"ki')
+    assert len(read([path]).samples) == 3
+    gathered(path, 2)
+    assert len(read([path]).samples) == 5
+
+
+def _old(text: str) -> str:
+    """As the first version of the format was."""
+    header, *lines = text.splitlines()
+    facts = json.loads(header)
+    del facts["schema"]
+    return "\n".join([json.dumps(facts), *lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (_old, "line 1, has schema None, this suite reads 2"),
+        (lambda text: text.replace('"wall_s"', '"busy_ms": 1.0, "wall_s"'), "timing.busy_ms"),
+        (lambda text: text.replace("\n", "\nnonsense\n", 1), "line 2, is not JSON"),
+        (lambda text: text.replace('"took_s"', '"taken"'), "line 2, is not a sample: at took_s"),
+        (lambda text: text.replace('"took_s": 60.0', '"took_s": "a minute"'), "at took_s"),
+        (lambda text: text.replace('"software"', '"hardware"', 1), "at software"),
+        (lambda text: "", "line 1, is empty"),
+        (lambda text: "\ud800", "codec can't decode byte"),
+    ],
+)
+def test_a_spoilt_file_is_refused_in_one_sentence(
+    spoil: Callable[[str], str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    gathered(path, 3)
+    path.write_text(spoil(path.read_text()), errors="surrogatepass")
+    assert main(["replay", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"power: {path}")
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_files_of_different_origin_are_not_mixed(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    gathered(one, 2)
+    gathered(other, 2, scenario=find_scenario("storybook", "bf16"))
+    with pytest.raises(RecordError, match=r"other\.jsonl has samples of another scenario"):
+        read([one, other])
+    other.unlink()
+    gathered(other, 2, threads=8)
+    with pytest.raises(RecordError, match=r"other\.jsonl has samples of another hardware"):
+        read([one, other])
+    with pytest.raises(RecordError, match=r"absent\.jsonl cannot be read"):
+        read([tmp_path / "absent.jsonl"])
+
+
+def test_a_file_of_other_hardware_is_not_continued(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    gathered(path, 2)
+    before = path.read_bytes()
+    with pytest.raises(RecordError, match="another hardware"):
+        gathered(path, 2, threads=8)
+    assert path.read_bytes() == before

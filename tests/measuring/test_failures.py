@@ -1,0 +1,151 @@
+"""Whatever a scenario raises becomes one sentence, and its memory is let go of."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fixtures.measuring.failures import is_out_of_memory, scenario_errors
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.workloads import WorkloadError
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import fake_scenario
+
+SCENARIO = fake_scenario(lambda: None)
+
+
+class Weights:
+    """Something that can be referred to weakly."""
+
+
+def failure(error: BaseException) -> ScenarioError:
+    with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()):
+        raise error
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ZeroDivisionError("one\n two"), "fake-tried: raised ZeroDivisionError: one two"),
+        (ValueError(), "fake-tried: raised ValueError: no message"),
+        (WorkloadError("No such folder."), "fake-tried: No such folder."),
+        (MemoryError("huge"), "fake-tried: ran out of memory on fake (huge); free memory, or"),
+        (RuntimeError("CUDA out of memory."), "fake-tried: ran out of memory on fake"),
+    ],
+)
+def test_what_raises_is_broken_with_one_sentence(error: Exception, sentence: str) -> None:
+    caught = failure(error)
+    assert caught.outcome is Outcome.BROKEN
+    assert str(caught).startswith(sentence)
+
+
+def test_a_very_long_message_is_shortened() -> None:
+    assert len(str(failure(RuntimeError("x" * 10_000)))) < 500
+
+
+def test_a_scenario_error_passes_as_it_is() -> None:
+    undecided = ScenarioError("other", Outcome.INCONCLUSIVE, "too hot")
+    assert failure(undecided) is undecided
+
+
+def test_an_interrupt_is_no_broken_scenario() -> None:
+    with pytest.raises(KeyboardInterrupt), scenario_errors(SCENARIO, FakeDevice()):
+        raise KeyboardInterrupt
+
+
+def test_a_device_that_the_failure_left_unusable_does_not_hide_it() -> None:
+    class Unusable(FakeDevice):
+        def release(self) -> None:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    with (
+        pytest.raises(ScenarioError, match="raised ZeroDivisionError: injected"),
+        scenario_errors(SCENARIO, Unusable()),
+    ):
+        raise ZeroDivisionError("injected")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_memory"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 1 byte"), True),
+        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried 1 byte"), True),
+        (OSError("[Errno 12] Cannot allocate memory"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+    ],
+)
+def test_an_exhausted_memory_is_told_from_other_failures(
+    error: BaseException, is_memory: bool
+) -> None:
+    assert is_out_of_memory(error) is is_memory
+
+
+def fails_inside(held: list[weakref.ref[Weights]]) -> None:
+    weights = Weights()
+    held.append(weakref.ref(weights))
+    raise MemoryError("huge")
+
+
+def plain(held: list[weakref.ref[Weights]]) -> None:
+    activations = Weights()
+    held.append(weakref.ref(activations))
+    fails_inside(held)
+
+
+def chained(held: list[weakref.ref[Weights]]) -> None:
+    activations = Weights()
+    held.append(weakref.ref(activations))
+    try:
+        fails_inside(held)
+    except MemoryError as error:
+        raise RuntimeError("wrapped: out of memory") from error
+
+
+def in_handling(held: list[weakref.ref[Weights]]) -> None:
+    activations = Weights()
+    held.append(weakref.ref(activations))
+    try:
+        fails_inside(held)
+    except MemoryError:
+        raise RuntimeError("while handling it") from None
+
+
+@pytest.mark.parametrize("call", [plain, chained, in_handling])
+def test_the_memory_of_a_failed_call_is_released(call: Callable[..., None]) -> None:
+    held: list[weakref.ref[Weights]] = []
+    # The error is kept, as a caller may do, and it must keep nothing else alive.
+    errors: list[ScenarioError] = []
+    try:
+        with scenario_errors(SCENARIO, FakeDevice()):
+            call(held)
+    except ScenarioError as error:
+        errors.append(error)
+    assert len(held) == 2
+    assert [reference() for reference in held] == [None, None]
+
+
+def test_the_pipeline_of_a_failed_call_is_released() -> None:
+    held: list[weakref.ref[Weights]] = []
+
+    def make() -> Callable[[], Any]:
+        weights = Weights()
+        held.append(weakref.ref(weights))
+
+        def call() -> None:
+            raise MemoryError(str(weights))
+
+        return call
+
+    with contextlib.suppress(ScenarioError), scenario_errors(SCENARIO, FakeDevice()):
+        make()()
+    gc.collect()
+    assert held[0]() is None

@@ -1,0 +1,135 @@
+"""The observations of a run: each is made once, and what failed fails again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.devices import Device
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.records.images import Images
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.scenarios import Scenario
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
+
+
+def draw(**_: Any) -> Images:
+    return IMAGES
+
+
+def counting(
+    made: list[str], show: Callable[[Scenario], Observation]
+) -> Callable[[Scenario, Device], Observation]:
+    """An observer that writes down whom it observed."""
+
+    def observer(scenario: Scenario, device: Device) -> Observation:
+        made.append(scenario.id)
+        return show(scenario)
+
+    return observer
+
+
+def test_an_observation_is_made_once() -> None:
+    made: list[str] = []
+    observations = Observations(FakeDevice(), counting(made, lambda one: observation(one.id)))
+    one, other = fake_scenario(draw, "one"), fake_scenario(draw, "other")
+    assert observations.cached(one) is None
+    first = observations.get(one)
+    assert observations.active(one) is observations.get(one) is observations.cached(one) is first
+    assert observations.get(other).scenario == "fake-other"
+    assert made == ["fake-one", "fake-other"]
+
+
+def test_a_failure_is_remembered_and_the_next_scenario_runs() -> None:
+    made: list[str] = []
+
+    def show(scenario: Scenario) -> Observation:
+        if scenario.id == "fake-broken":
+            raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
+        return observation(scenario.id)
+
+    device = FakeDevice()
+    observations = Observations(device, counting(made, show))
+    broken = fake_scenario(draw, "broken")
+    errors = []
+    for ask in (observations.get, observations.active, observations.ssim):
+        with pytest.raises(ScenarioError) as caught:
+            ask(broken)
+        errors.append(caught.value)
+    assert {str(error) for error in errors} == {"fake-broken: ran out of memory"}
+    assert len({id(error) for error in errors}) == 3, "each with a traceback of its own"
+    assert observations.cached(broken) is None
+    assert device.released == 1
+    observations.get(fake_scenario(draw, "next"))
+    assert made == ["fake-broken", "fake-next"]
+
+
+def test_an_interrupt_is_no_broken_scenario() -> None:
+    def show(scenario: Scenario) -> Observation:
+        raise KeyboardInterrupt
+
+    observations, made = Observations(FakeDevice()), list[str]()
+    observations.observer = counting(made, show)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            observations.get(fake_scenario(draw))
+    assert made == ["fake-tried"] * 2, "nothing was remembered"
+
+
+def test_a_technique_that_is_not_in_effect_is_not_active_and_says_what_is_missing() -> None:
+    scenario = fake_scenario(draw, complaint="the UNet is in fp32")
+    observations = Observations(FakeDevice())
+    assert observations.get(scenario).inactive == "the UNet is in fp32"
+    with pytest.raises(ScenarioError) as caught:
+        observations.active(scenario)
+    assert caught.value.outcome is Outcome.NOT_ACTIVE
+    assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"
+
+
+# Similarity
+
+
+def ssim(images: Images, reference: Images = IMAGES) -> float:
+    fp32 = fake_scenario(lambda **_: reference, "fp32")
+    scenario = fake_scenario(lambda **_: images, others={"fp32": fp32})
+    return Observations(FakeDevice()).ssim(scenario)
+
+
+def test_equal_images_have_an_ssim_of_one_and_others_a_lower_one() -> None:
+    assert ssim(IMAGES.copy()) == 1.0
+    assert ssim(IMAGES[:, ::-1]) < 0.9
+
+
+@pytest.mark.parametrize(
+    ("images", "complaint"),
+    [
+        (IMAGES * np.nan, "fake-tried: image 1 of 2 has NaN"),
+        (IMAGES * 0, "fake-tried: image 1 of 2 is black"),
+        (IMAGES[:1], "fake-tried: images have shape"),
+    ],
+)
+def test_what_is_no_image_is_broken(images: Images, complaint: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        ssim(images)
+    assert caught.value.outcome is Outcome.BROKEN
+    assert str(caught.value).startswith(complaint)
+
+
+def test_a_reference_that_drew_no_image_is_the_one_that_is_broken() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        ssim(IMAGES, reference=IMAGES * np.nan)
+    assert caught.value.scenario == "fake-fp32"
+    assert caught.value.outcome is Outcome.BROKEN
+
+
+def test_a_reference_that_is_not_in_effect_leaves_nothing_to_compare_with() -> None:
+    fp32 = fake_scenario(draw, "fp32", complaint="it computes in TF32")
+    scenario = replace(fake_scenario(draw), others={"fp32": fp32})
+    with pytest.raises(ScenarioError, match="fake-fp32: not in effect: it computes in TF32"):
+        Observations(FakeDevice()).ssim(scenario)

@@ -1,0 +1,193 @@
+"""What becomes of measurements: a scenario's record, and the entry of a baseline."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+
+import pytest
+
+from fixtures.devices import Device
+from fixtures.devices.host import software_versions
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.recording import (
+    entry_of,
+    new_run,
+    put_device,
+    put_images,
+    put_observation,
+    put_timings,
+    record_of,
+    recorded,
+)
+from fixtures.records.baselines import Baseline, DeviceFacts
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import WHOLE
+from fixtures.scenarios import Scenario, find_scenario
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.runs import counts, timing
+
+SCENARIO = find_scenario("storybook", "fp16")
+
+
+def test_a_run_says_when_it_began_in_utc_and_of_which_commit_it_is() -> None:
+    run = new_run()
+    began = datetime.datetime.fromisoformat(run.recorded_at)
+    assert began.utcoffset() == datetime.timedelta(0)
+    assert run.commit
+
+
+def test_the_device_is_recorded_with_its_software_and_its_caveat() -> None:
+    run = new_run()
+    device = FakeDevice(caveat="figures are computed, not measured")
+    for _ in range(2):
+        put_device(run, device)
+    assert run.device_key == "fake"
+    assert run.hardware == device.hardware
+    assert run.software == software_versions()
+    assert run.notes == ["figures are computed, not measured"]
+
+
+def test_a_scenario_has_one_record_in_a_run() -> None:
+    run = new_run()
+    record = record_of(run, SCENARIO)
+    assert record_of(run, SCENARIO) is record is run.scenarios["storybook-fp16"]
+    assert (record.workload, record.technique, record.family) == ("storybook", "fp16", "precision")
+    assert record.documented_speedup == SCENARIO.technique.documented_speedup
+
+
+def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
+    record = record_of(new_run(), SCENARIO)
+    put_observation(record, observation(bound_s=0.25, origins={"Linear": 10}), None)
+    assert record.component_peak_bytes == {WHOLE: 1000, "vae": 400}
+    assert record.counts == counts(mm=10)
+    assert record.origins == {"Linear": 10}
+    assert record.bound_ms == 250.0
+    assert record.reference_peak_bytes is None
+    put_observation(record, observation(), observation(component_peak_bytes={WHOLE: 4000}))
+    assert record.reference_peak_bytes == 4000
+    assert record.bound_ms is None
+
+
+def test_images_are_recorded_with_their_differences_from_the_reference_s() -> None:
+    record = record_of(new_run(), SCENARIO)
+    reference = observation("storybook-fp32")
+    put_images(record, reference, reference)
+    assert len(record.images) == 1
+    assert record.differences == []
+    put_images(record, observation(images=IMAGES[1:]), reference)
+    assert len(record.differences) == 1
+
+
+def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
+    record = record_of(new_run(), SCENARIO)
+    timings = [timing(0.5, judged_ms=ms) for ms in (90.0, 100.0, 200.0)]
+    put_timings(record, SCENARIO, timings)
+    assert record.timings == timings
+    assert record.wall_ms == statistics.median(one.wall_ms for one in timings)
+    assert record.speedup is not None
+    assert record.speedup.estimate == pytest.approx(2.0)
+    assert record.speedup.low < record.speedup.estimate < record.speedup.high
+    assert record.ratios == pytest.approx([0.5] * 3)
+
+
+def test_the_reference_has_no_speed_up_over_itself() -> None:
+    record = record_of(new_run(), SCENARIO.reference)
+    put_timings(record, SCENARIO.reference, [timing()])
+    assert record.speedup is None
+    assert record.wall_ms == 100.0
+
+
+# A whole scenario
+
+
+def observations(device: FakeDevice, failing: str = "", **changes: object) -> Observations:
+    def observer(scenario: Scenario, device: Device) -> Observation:
+        if scenario.id == failing:
+            raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
+        return observation(scenario.id, **changes)
+
+    return Observations(device, observer)
+
+
+def test_a_scenario_is_recorded_with_everything_but_its_latency() -> None:
+    run = recorded(SCENARIO, observations(FakeDevice()), weights="random")
+    (record,) = run.scenarios.values()
+    assert run.weights == "random"
+    assert run.device_key == "fake"
+    assert record.ssim == 1.0
+    assert record.images
+    assert record.differences
+    assert record.peak_bytes == record.reference_peak_bytes == 1000
+    assert record.counts == counts(mm=10)
+    assert record.verdicts == []
+    assert record.wall_ms is None
+
+
+def test_the_reference_has_no_ssim_with_itself() -> None:
+    run = recorded(SCENARIO.reference, observations(FakeDevice()))
+    (record,) = run.scenarios.values()
+    assert record.ssim is None
+    assert record.images
+
+
+def test_nothing_is_drawn_on_a_device_without_images() -> None:
+    device = FakeDevice(lacks={"images": "a simulated call draws none"})
+    (record,) = recorded(SCENARIO, observations(device)).scenarios.values()
+    assert (record.ssim, record.images) == (None, [])
+    assert record.peak_bytes == 1000
+
+
+def test_what_the_device_cannot_run_is_recorded_as_unsupported() -> None:
+    device = FakeDevice(lacks={"accelerator": "needs an accelerator"})
+    scenario = find_scenario("storybook", "sequential_cpu_offload")
+    (record,) = recorded(scenario, observations(device)).scenarios.values()
+    assert record.unsupported == "needs an accelerator"
+    assert record.component_peak_bytes == {}
+
+
+@pytest.mark.parametrize("failing", ["storybook-fp16", "storybook-fp32"])
+def test_a_failure_is_a_verdict_in_the_record_that_says_whose_it_is(failing: str) -> None:
+    (record,) = recorded(SCENARIO, observations(FakeDevice(), failing)).scenarios.values()
+    (verdict,) = record.verdicts
+    assert record.id == "storybook-fp16"
+    assert verdict.outcome is Outcome.BROKEN
+    assert verdict.sentence == f"{failing}: ran out of memory"
+    assert record.component_peak_bytes == {}
+
+
+def test_a_technique_that_is_not_in_effect_is_a_verdict_too() -> None:
+    found = observations(FakeDevice(), inactive="no hook")
+    (record,) = recorded(SCENARIO, found).scenarios.values()
+    assert [verdict.outcome for verdict in record.verdicts] == [Outcome.NOT_ACTIVE]
+
+
+# Entries
+
+
+def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> None:
+    run = recorded(SCENARIO, observations(FakeDevice()))
+    record = run.scenarios[SCENARIO.id]
+    record.ssim = 0.123456789
+    put_timings(record, SCENARIO, [timing(1 / 3, judged_ms=100 / 3)])
+    entry = entry_of(run, record, "why", {"steps": 3})
+    assert entry.ssim == 0.123457
+    assert entry.ratios == (0.33333,)
+    assert entry.judged_ms == (33.333,)
+    assert entry.component_peak_bytes == record.component_peak_bytes
+    assert entry.counts == record.counts
+    assert entry.recorded.reason == "why"
+    assert entry.recorded.hardware == {"processor": "Testron 9000"}
+    assert entry.recorded.software == run.software
+    assert entry.recorded.commit == run.commit
+    assert entry.recorded.timing == {"steps": 3}
+    assert Baseline("storybook", DeviceFacts("fake", {}), {"fp16": entry}).text()
+
+
+def test_an_entry_without_a_latency_says_nothing_of_how_it_was_timed() -> None:
+    run = recorded(SCENARIO, observations(FakeDevice()))
+    entry = entry_of(run, run.scenarios[SCENARIO.id], "why", {"steps": 3})
+    assert entry.recorded.timing == {}
+    assert entry.ratios == entry.judged_ms == ()

@@ -1,0 +1,245 @@
+"""What is timed in this process, on a fake clock: what counts, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fixtures.measuring import control
+from fixtures.measuring.observation import WARM_UP_STEPS
+from fixtures.measuring.rounds import Plan, Round, finished, paired_rounds
+from fixtures.measuring.timed import MOST_SETTLING, TimedControl, TimedPipeline, pair_of
+from fixtures.records.outcome import Outcome, ScenarioError
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import FakeScenario, fake_scenario
+
+REFERENCE_S = 1.0
+CANDIDATE_S = 1.5
+SET_UP_S = 100.0
+
+
+@dataclass
+class Bench:
+    """A fake device, pipelines that let its clock run, and a log of what they did.
+
+    Warming up and building take `SET_UP_S`; so does each randomisation of a layout.
+    """
+
+    device: FakeDevice = field(default_factory=lambda: FakeDevice(layout_s=SET_UP_S))
+    log: list[str] = field(default_factory=list)
+
+    def scenario(self, seconds: Callable[[int], float], name: str, **options: Any) -> FakeScenario:
+        """A scenario whose n-th timed call lasts `seconds(n)`."""
+        timed = 0
+
+        def draw(steps: int | None = None) -> None:
+            nonlocal timed
+            if steps:
+                self.log.append(f"{name} {steps} steps")
+                self.device.now_s += SET_UP_S
+                return
+            timed += 1
+            self.log.append(name)
+            self.device.now_s += seconds(timed)
+
+        def note(what: str) -> Callable[[], None]:
+            def noted() -> None:
+                self.log.append(f"{what} {name}")
+                self.device.now_s += SET_UP_S
+
+            return noted
+
+        return fake_scenario(draw, name, enter=note("build"), leave=note("leave"), **options)
+
+    def pair(
+        self, seconds: Callable[[int], float] = lambda number: CANDIDATE_S
+    ) -> tuple[TimedPipeline | TimedControl, TimedPipeline]:
+        """The reference R and the candidate C."""
+        reference = self.scenario(lambda number: REFERENCE_S, "R")
+        return pair_of(self.scenario(seconds, "C", others={"fp32": reference}), self.device)
+
+    @property
+    def timed(self) -> str:
+        """The whole calls in their order."""
+        return "".join(entry for entry in self.log if len(entry) == 1)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_building_and_warming_up_are_not_timed(bench: Bench) -> None:
+    timing = finished(paired_rounds(fake_scenario(print), *bench.pair(), Plan(2, 2)))
+    assert bench.timed == "RCRCR" * 2
+    for group in timing.groups:
+        assert group.reference_s == (REFERENCE_S,) * 3
+        assert group.candidate_s == (CANDIDATE_S,) * 2
+
+
+def test_a_pipeline_is_built_once_and_laid_out_anew_for_each_group(bench: Bench) -> None:
+    one = TimedPipeline(bench.scenario(lambda number: 1.0, "C"), bench.device)
+    for _ in range(3):
+        one.place()
+    assert bench.log == ["build C", f"C {WARM_UP_STEPS} steps", "C 1 steps", "C 1 steps"]
+    first, *others = bench.device.laid_out
+    assert len(others) == 2
+    assert all(other is first for other in others)
+
+
+def test_leaving_reverts_the_technique_once(bench: Bench) -> None:
+    one = TimedPipeline(bench.scenario(lambda number: 1.0, "C"), bench.device)
+    one.place()
+    released = bench.device.released
+    one.close()
+    one.close()
+    assert bench.log.count("leave C") == 1
+    assert bench.device.released > released
+
+
+def test_what_was_never_placed_can_be_closed(bench: Bench) -> None:
+    TimedPipeline(bench.scenario(lambda number: 1.0, "C"), bench.device).close()
+    assert bench.log == []
+
+
+def test_both_ends_of_a_round_are_synchronised(bench: Bench) -> None:
+    one = TimedPipeline(bench.scenario(lambda number: 1.0, "C"), bench.device)
+    one.place()
+    before = bench.device.synchronised
+    one.round()
+    assert bench.device.synchronised == before + 2
+
+
+def test_a_round_has_the_judged_clock_and_the_wall(bench: Bench) -> None:
+    one = TimedPipeline(bench.scenario(lambda number: CANDIDATE_S, "C"), bench.device)
+    one.place()
+    done = one.round()
+    assert done.judged_s == CANDIDATE_S
+    assert 0 < done.wall_s < 1.0, "the fake takes no time on the wall"
+    assert done.disturbance is None
+
+
+def test_what_the_device_s_watch_sees_goes_with_the_round_and_the_evidence(bench: Bench) -> None:
+    class Hot:
+        def disturbance(self) -> str | None:
+            return "it was hot"
+
+        def sentence(self) -> str:
+            return "at most 90 °C"
+
+    bench.device.watching = Hot()
+    one = TimedPipeline(bench.scenario(lambda number: 1.0, "C"), bench.device)
+    one.place()
+    assert one.round().disturbance == "it was hot"
+    assert one.evidence().sentence().endswith("; at most 90 °C")
+
+
+@pytest.mark.parametrize(
+    ("gain", "calls"),
+    [
+        (lambda number: 1.0, 2),
+        (lambda number: {1: 1.5, 2: 1.2}.get(number, 1.0), 4),
+        (lambda number: 0.5**number, 1 + MOST_SETTLING),
+    ],
+    ids=["at once", "in the end", "never"],
+)
+def test_a_device_that_warms_up_is_called_until_it_is_stable(
+    gain: Callable[[int], float], calls: int, bench: Bench
+) -> None:
+    bench.device.warms_up = True
+    one = TimedPipeline(bench.scenario(gain, "C"), bench.device)
+    one.place()
+    assert bench.timed == "C" * calls
+    one.place()
+    assert bench.timed == "C" * calls, "only a new pipeline is settled"
+
+
+@pytest.mark.parametrize("where", ["building", "warming up", "a round"])
+def test_what_raises_is_a_broken_scenario(where: str, bench: Bench) -> None:
+    def give_way() -> None:
+        raise MemoryError("injected")
+
+    def draw(steps: int | None = None) -> None:
+        if steps is None or where == "warming up":
+            give_way()
+
+    enter = give_way if where == "building" else list
+    one = TimedPipeline(fake_scenario(draw, enter=enter), bench.device)
+
+    def group() -> Round:
+        one.place()
+        return one.round()
+
+    with pytest.raises(ScenarioError) as caught:
+        group()
+    assert caught.value.outcome is Outcome.BROKEN
+    assert str(caught.value).startswith("fake-tried: ran out of memory on fake (injected)")
+    one.close()
+
+
+# The control workload
+
+
+@dataclass
+class FakeControl:
+    """Counts itself, and lets the device's clock run by 2 s a call."""
+
+    device: FakeDevice
+    made: int = 0
+    calls: int = 0
+
+    def __call__(self, torch_device: Any) -> Callable[[], None]:
+        self.made += 1
+        return self._call
+
+    def _call(self) -> None:
+        self.calls += 1
+        self.device.now_s += 2.0
+
+
+@pytest.fixture
+def fake_control(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> FakeControl:
+    fake = FakeControl(bench.device)
+    monkeypatch.setattr(control, "ControlWorkload", fake)
+    return fake
+
+
+def test_fp32_is_timed_against_the_control_workload_and_all_else_against_fp32(
+    bench: Bench, fake_control: FakeControl
+) -> None:
+    fp32 = bench.scenario(lambda number: REFERENCE_S, "fp32")
+    reference, candidate = pair_of(fp32, bench.device)
+    timing = finished(paired_rounds(fp32, reference, candidate, Plan(2, 1)))
+    assert timing.groups[0].reference_s == (2.0, 2.0)
+    assert timing.groups[0].candidate_s == (REFERENCE_S,)
+    assert fake_control.made == 2, "once for each group"
+    assert fake_control.calls == 2 * (1 + 2), "once to warm up, then twice"
+    other = bench.scenario(lambda number: 1.0, "C", others={"fp32": fp32})
+    assert isinstance(pair_of(other, bench.device)[0], TimedPipeline)
+
+
+def test_the_control_workload_settles_where_the_device_warms_up(
+    bench: Bench, fake_control: FakeControl
+) -> None:
+    bench.device.warms_up = True
+    timed = TimedControl(bench.device)
+    timed.place()
+    assert fake_control.calls == 1 + 2
+    timed.place()
+    assert fake_control.calls == 1 + 2 + 1
+
+
+def test_the_control_workload_has_no_round_before_it_is_placed(
+    bench: Bench, fake_control: FakeControl
+) -> None:
+    timed = TimedControl(bench.device)
+    with pytest.raises(RuntimeError, match="placed"):
+        timed.round()
+    timed.place()
+    assert isinstance(timed.round(), Round)
+    timed.close()
+    with pytest.raises(RuntimeError, match="placed"):
+        timed.round()

@@ -1,0 +1,131 @@
+"""Records of every shape that a run can make, figures that are not finite among them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fixtures.records.baselines import Entry, Provenance, Sampled
+from fixtures.records.counts import Counts
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
+from fixtures.records.timeline import Timeline
+from fixtures.records.timing import Evidence, Group, Interval, Timing
+
+NAMES = st.text(max_size=8)
+WHOLE_NUMBERS = st.integers(0, 2**60)
+FIGURES = st.floats()
+NAMED_NUMBERS = st.dictionaries(NAMES, WHOLE_NUMBERS, max_size=3)
+VERSIONS = st.dictionaries(NAMES, NAMES, max_size=3)
+HARDWARE = st.dictionaries(
+    NAMES, NAMES | st.integers(-9, 9) | st.booleans() | st.none() | st.lists(NAMES), max_size=3
+)
+DATA_URIS = st.lists(st.just("data:image/webp;base64,AAAA"), max_size=2)
+COUNTS = st.builds(Counts, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS)
+
+SECONDS = st.floats(1e-9, 1e9)
+GROUPS = st.integers(0, 2).flatmap(
+    lambda pairs: st.builds(
+        Group,
+        st.tuples(*[SECONDS] * (pairs + 1)),
+        st.tuples(*[SECONDS] * pairs),
+        st.just(()) | st.tuples(*[st.booleans()] * pairs),
+    )
+)
+TIMINGS = st.builds(
+    Timing,
+    st.lists(GROUPS, max_size=2).map(tuple),
+    st.lists(SECONDS, max_size=3).map(tuple),
+    st.builds(Evidence, FIGURES, FIGURES, FIGURES, NAMES),
+)
+TIMELINES = st.builds(
+    Timeline,
+    stride=WHOLE_NUMBERS,
+    live_bytes=st.lists(WHOLE_NUMBERS, max_size=3).map(tuple),
+    phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), max_size=3).map(tuple),
+    peak_at=WHOLE_NUMBERS,
+    alive_at_peak=NAMED_NUMBERS,
+    work=st.dictionaries(NAMES, st.tuples(*[WHOLE_NUMBERS] * 3), max_size=3),
+)
+VERDICTS = st.builds(
+    Verdict,
+    scenario=NAMES,
+    metric=NAMES,
+    outcome=st.sampled_from(Outcome),
+    sentence=NAMES,
+    measured=st.none() | FIGURES,
+    baseline=st.none() | FIGURES,
+    limit=st.none() | FIGURES,
+    not_run=st.sampled_from([None, "base", "head", "both"]),
+)
+SCENARIO_RECORDS = st.builds(
+    ScenarioRecord,
+    id=NAMES,
+    workload=NAMES,
+    technique=NAMES,
+    family=NAMES,
+    documented_speedup=st.none() | FIGURES,
+    unsupported=st.none() | NAMES,
+    component_peak_bytes=NAMED_NUMBERS,
+    reference_peak_bytes=st.none() | WHOLE_NUMBERS,
+    counts=COUNTS,
+    origins=NAMED_NUMBERS,
+    bound_ms=st.none() | FIGURES,
+    ssim=st.none() | FIGURES,
+    wall_ms=st.none() | FIGURES,
+    speedup=st.none() | st.builds(Interval, FIGURES, FIGURES, FIGURES),
+    timings=st.lists(TIMINGS, max_size=2),
+    timeline=st.none() | TIMELINES,
+    baseline_ratios=st.lists(FIGURES, max_size=3),
+    changed=st.lists(NAMES, max_size=3),
+    images=DATA_URIS,
+    differences=DATA_URIS,
+    verdicts=st.lists(VERDICTS, max_size=3),
+)
+RUNS = st.builds(
+    RunRecord,
+    device_key=NAMES,
+    hardware=HARDWARE,
+    software=VERSIONS,
+    weights=NAMES,
+    scenarios=st.lists(SCENARIO_RECORDS, max_size=3).map(
+        lambda records: {one.id: one for one in records}
+    ),
+    notes=st.lists(NAMES, unique=True, max_size=3),
+    claims=st.dictionaries(NAMES, st.integers(1, 9), max_size=3),
+    negative_controls=st.dictionaries(
+        NAMES,
+        st.lists(
+            st.builds(NegativeControl, NAMES, FIGURES, st.just("data:image/webp;base64,AAAA")),
+            max_size=2,
+        ),
+        max_size=2,
+    ),
+    recorded_at=NAMES,
+    commit=NAMES,
+)
+
+TEXTS = st.text(min_size=1, max_size=8)
+PROVENANCES = st.builds(
+    Provenance,
+    date=NAMES,
+    commit=NAMES,
+    software=VERSIONS,
+    hardware=HARDWARE,
+    reason=TEXTS,
+    timing=st.dictionaries(NAMES, st.integers(1, 99), max_size=2),
+    sampled=st.none() | st.builds(Sampled, NAMES, NAMES, VERSIONS),
+)
+POSITIVE = st.floats(1e-6, 1e9)
+ENTRIES = st.integers(0, 5).flatmap(
+    lambda processes: st.builds(
+        Entry,
+        recorded=PROVENANCES,
+        component_peak_bytes=st.dictionaries(NAMES, st.integers(1, 2**60), max_size=3),
+        counts=COUNTS,
+        origins=NAMED_NUMBERS,
+        judged_ms=st.tuples(*[POSITIVE] * processes),
+        ratios=st.tuples(*[POSITIVE] * processes),
+        ssim=st.none() | st.floats(-1, 1),
+    )
+)
+"""Entries with and without a clock."""

@@ -1,0 +1,296 @@
+"""The folder of baselines: what was staged is written whole, all of it or nothing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.baselines import BaselineError, Entry
+from tests.records.strategies import ENTRIES, TEXTS
+from tests.support.runs import counts, entry
+
+WIDE = settings(max_examples=30, deadline=None, derandomize=True, database=None)
+KEY, WORKLOAD = "cpu", "storybook"
+OTHER = {"judged_ms": (7.0,), "ratios": (0.7,)}
+
+
+def store_with(folder: Path, **entries: Entry) -> BaselineStore:
+    """A store whose file on disk holds these entries."""
+    store = BaselineStore(folder)
+    for name, one in entries.items():
+        store.stage(KEY, WORKLOAD, name, one)
+    store.commit()
+    return store
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Everything below a folder, hidden files included: contents of files, None for folders."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def text_of(path: Path, name: str) -> str:
+    """The text of one entry as it stands in the file."""
+    _, found, rest = path.read_text(encoding="utf-8").partition(f'\n  "{name}": {{')
+    assert found
+    return rest.partition("\n  }")[0]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A sound file."""
+    store_with(tmp_path, fp32=entry(ssim=None), fp16=entry())
+    return tmp_path / KEY / f"{WORKLOAD}.json"
+
+
+# What is read again
+
+
+@WIDE
+@given(entries=st.dictionaries(TEXTS, ENTRIES, min_size=1, max_size=3))
+def test_what_is_written_is_read_again(entries: dict[str, Entry]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store_with(Path(folder), **entries)
+        found = BaselineStore(Path(folder)).baseline(KEY, WORKLOAD)
+        assert found is not None
+        assert found.scenarios == entries
+
+
+@WIDE
+@given(old=ENTRIES, new=ENTRIES, newer=ENTRIES)
+def test_an_unchanged_entry_stays_as_it_is_to_the_byte(
+    old: Entry, new: Entry, newer: Entry
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = store_with(Path(folder), old=old, other=new)
+        path = store.path(KEY, WORKLOAD)
+        before = text_of(path, "old")
+        store.stage(KEY, WORKLOAD, "other", newer)
+        store.commit()
+        assert text_of(path, "old") == before
+
+
+def test_the_same_entries_give_the_same_bytes_in_any_order(tmp_path: Path) -> None:
+    elsewhere = replace(entry().recorded, hardware={"processor": "Another 1"})
+    one, two = entry(), entry(recorded=elsewhere, **OTHER)
+    first = store_with(tmp_path / "a", one=one, two=two).path(KEY, WORKLOAD)
+    second = store_with(tmp_path / "b", two=two, one=one).path(KEY, WORKLOAD)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_new_entry_is_seen_after_the_commit_and_not_before(stored: Path) -> None:
+    store = BaselineStore(stored.parent.parent)
+    store.stage(KEY, WORKLOAD, "bf16", entry())
+    assert store.entry(KEY, WORKLOAD, "bf16") is None
+    assert store.commit() == [stored]
+    assert store.entry(KEY, WORKLOAD, "bf16") == entry()
+    assert store.commit() == []
+
+
+def test_what_was_never_recorded_is_none_and_no_error(tmp_path: Path) -> None:
+    store = BaselineStore(tmp_path)
+    assert store.baseline(KEY, WORKLOAD) is None
+    assert store.entry(KEY, WORKLOAD, "fp32") is None
+
+
+def test_a_link_to_nowhere_is_an_error_and_not_a_missing_baseline(stored: Path) -> None:
+    stored.unlink()
+    stored.symlink_to("nowhere.json")
+    with pytest.raises(BaselineError, match="cannot be read"):
+        BaselineStore(stored.parent.parent).baseline(KEY, WORKLOAD)
+
+
+# From one process to another
+
+
+@WIDE
+@given(entries=st.dictionaries(TEXTS, ENTRIES, min_size=1, max_size=3))
+def test_what_another_process_staged_is_written_as_if_it_had_been_staged_here(
+    entries: dict[str, Entry],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        here = store_with(Path(folder, "here"), **entries)
+        there, store = BaselineStore(Path(folder, "there")), BaselineStore(Path(folder, "store"))
+        for name, one in entries.items():
+            there.stage(KEY, WORKLOAD, name, one)
+        for _ in range(2):  # twice the same is once
+            store.stage_all(there.staged)
+        store.commit()
+        assert not there.folder.exists()
+        assert tree(store.folder) == tree(here.folder)
+
+
+def test_two_processes_that_staged_different_figures_are_refused(tmp_path: Path) -> None:
+    store, other = BaselineStore(tmp_path), BaselineStore(tmp_path)
+    store.stage(KEY, WORKLOAD, "fp16", entry())
+    other.stage(KEY, WORKLOAD, "fp16", entry(counts=counts(mm=1001, add=400)))
+    with pytest.raises(BaselineError) as caught:
+        store.stage_all(other.staged)
+    assert str(caught.value) == (
+        "storybook-fp16 was recorded twice with different figures; nothing was changed: refresh it "
+        "without -n."
+    )
+
+
+# Writing, all or nothing
+
+
+def failing_at(call: int, function: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
+    """The function as it is, but for one call: it fails before it does anything."""
+    calls: list[object] = []
+
+    def failing(*args: Any, **options: Any) -> Any:
+        calls.append(args)
+        if len(calls) == call:
+            raise error
+        return function(*args, **options)
+
+    return failing
+
+
+def failing_after(function: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
+    """The function as it is, but it fails when it has done its work."""
+
+    def failing(*args: Any, **options: Any) -> Any:
+        function(*args, **options)
+        raise error
+
+    return failing
+
+
+DISK_FULL = OSError(28, "No space left on device")
+READ_ONLY = OSError(30, "Read-only file system")
+
+
+@pytest.mark.parametrize("error", [DISK_FULL, KeyboardInterrupt()], ids=["disk", "interrupt"])
+@pytest.mark.parametrize("call", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [(Path, "open"), (os, "fsync"), (Path, "replace"), (Path, "mkdir"), (Path, "read_bytes")],
+    ids=["open", "fsync", "replace", "mkdir", "read"],
+)
+def test_a_commit_that_fails_anywhere_changes_nothing_and_leaves_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    step: str,
+    call: int,
+    error: BaseException,
+) -> None:
+    store = BaselineStore(tmp_path)
+    for workload in ("one", "two", "three"):
+        store.stage(KEY, workload, "fp32", entry())
+    store.commit()
+    before = tree(tmp_path)
+    new = (("new-device", "zero"), (KEY, "one"), (KEY, "two"), (KEY, "three"), (KEY, "four"))
+    for key, workload in new:
+        store.baseline(key, workload)  # read before the disk begins to fail
+        store.stage(key, workload, "fp32", entry(**OTHER))
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, step, failing_at(call, getattr(owner, step), error))
+        with pytest.raises((BaselineError, KeyboardInterrupt)) as caught:
+            store.commit()
+    assert tree(tmp_path) == before
+    if isinstance(error, OSError):
+        assert "No space left on device" in str(caught.value)
+        assert "nothing was changed" in str(caught.value)
+    store.commit()
+    for key, workload in new:
+        assert store.entry(key, workload, "fp32") == entry(**OTHER)
+
+
+@pytest.mark.parametrize("broken", [b"{", b"", b'{"schema": 1}'])
+def test_a_spoilt_file_is_not_overwritten_by_a_refresh(stored: Path, broken: bytes) -> None:
+    stored.write_bytes(broken)
+    store = BaselineStore(stored.parent.parent)
+    store.stage(KEY, WORKLOAD, "fp16", entry())
+    store.stage(KEY, "another", "fp16", entry())
+    with pytest.raises(BaselineError, match=r"storybook\.json (is|has)"):
+        store.commit()
+    assert tree(stored.parent) == {stored.name: broken}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"ssim": float("nan")}, "ssim"),
+        ({"ssim": 2.0}, "ssim"),
+        ({"judged_ms": (float("inf"),) * 5}, "judged_ms.0"),
+        ({"judged_ms": (0.0,) * 5}, "judged_ms.0"),
+        ({"ratios": (-1.0,) * 5}, "ratios.0"),
+        ({"component_peak_bytes": {"whole": 0}}, "component_peak_bytes.whole"),
+        ({"counts": counts(mm=-1)}, "counts.totals.operations"),
+    ],
+)
+def test_what_could_not_be_read_again_is_never_written(
+    stored: Path, changes: dict[str, Any], field: str
+) -> None:
+    folder = stored.parent.parent
+    before = tree(folder)
+    store = BaselineStore(folder)
+    store.stage(KEY, WORKLOAD, "bf16", entry())
+    store.stage(KEY, WORKLOAD, "fp16", entry(**changes))
+    with pytest.raises(BaselineError) as caught:
+        store.commit()
+    assert f"at scenarios.fp16.{field}: " in str(caught.value)
+    assert "nothing was changed" in str(caught.value)
+    assert tree(folder) == before
+
+
+# Before anything is measured
+
+
+def test_a_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    BaselineStore(tmp_path / "new" / "folder").check_writable(KEY)
+    assert tree(tmp_path) == {}
+    (tmp_path / KEY).mkdir()
+    BaselineStore(tmp_path).check_writable(KEY)
+    assert tree(tmp_path) == {KEY: None}
+
+
+@pytest.mark.parametrize("error", [READ_ONLY, KeyboardInterrupt()], ids=["disk", "interrupt"])
+def test_an_interrupted_check_leaves_no_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    store = BaselineStore(tmp_path / "my-baselines")
+    for owner, step, failing in (
+        (tempfile, "TemporaryFile", failing_at(1, tempfile.TemporaryFile, error)),
+        (Path, "mkdir", failing_after(Path.mkdir, error)),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, failing)
+            with pytest.raises((BaselineError, KeyboardInterrupt)):
+                store.check_writable(KEY)
+        assert tree(tmp_path) == {}
+
+
+def test_a_read_only_folder_is_refused_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root can write to every folder, so the system's refusal is simulated.
+    failing = failing_at(1, tempfile.TemporaryFile, READ_ONLY)
+    monkeypatch.setattr(tempfile, "TemporaryFile", failing)
+    with pytest.raises(BaselineError) as caught:
+        BaselineStore(tmp_path).check_writable(KEY)
+    assert str(caught.value) == (
+        f"Baselines folder {tmp_path / KEY} cannot be written (Read-only file system): make it "
+        "writable, or give another one with --perf-baselines DIR."
+    )
+
+
+def test_a_file_in_the_way_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / KEY).write_text("in the way", encoding="utf-8")
+    with pytest.raises(BaselineError, match="cannot be written"):
+        BaselineStore(tmp_path).check_writable(KEY)
+    assert tree(tmp_path) == {KEY: b"in the way"}

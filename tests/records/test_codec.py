@@ -1,0 +1,355 @@
+"""Records as JSON: nothing is lost, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.records import baselines
+from fixtures.records.baseline_store import StagedEntry
+from fixtures.records.baselines import Baseline, DeviceFacts, Sampled
+from fixtures.records.codec import STRICT, Codec, RecordError
+from fixtures.records.counts import Counts
+from fixtures.records.merging import MESSAGE, Message
+from fixtures.records.outcome import Verdict
+from fixtures.records.run import RESULTS, RunRecord, ScenarioRecord
+from fixtures.records.timeline import Timeline
+from fixtures.records.timing import Interval
+from tests.records.strategies import ENTRIES, NAMES, RUNS
+from tests.support.runs import entry, run_record, scenario_record, timing, verdict
+
+WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
+TIMELINE = Timeline(1, (1,), ((0, "vae"),), 0, {"vae": 1}, {"copy": (1, 2, 3)})
+BASELINE = Baseline("storybook", DeviceFacts("cpu", {}), {"fp16": entry()})
+RUN = run_record(
+    scenario_record(
+        "fp16",
+        counts=entry().counts,
+        component_peak_bytes={"whole": 7},
+        ssim=0.5,
+        speedup=Interval(2.0, 1.0, 3.0),
+        timings=[timing()],
+        timeline=TIMELINE,
+        verdicts=[verdict("storybook-fp16")],
+    )
+)
+
+
+def refusal(codec: Codec[Any], stored: Any) -> str:
+    """What is said of a file with this content."""
+    text = stored if isinstance(stored, (str, bytes)) else json.dumps(stored)
+    with pytest.raises(RecordError) as caught:
+        codec.load(text, "results.json")
+    sentence = str(caught.value)
+    assert sentence.startswith("results.json ")
+    assert sentence.isprintable()
+    assert len(sentence) < 400
+    return sentence
+
+
+def plain(codec: Codec[Any], record: Any) -> Any:
+    """A record as any reader of JSON sees it."""
+    return json.loads(codec.dump(record))
+
+
+def spoilt(document: Any, where: str, value: Any) -> Any:
+    """The document with one place set; `...` removes it."""
+    inner = document
+    *parts, last = [int(part) if part.isdigit() else part for part in where.split("/")]
+    for part in parts:
+        inner = inner[part]
+    if value is ...:
+        del inner[last]
+    else:
+        inner[last] = value
+    return document
+
+
+# Round trips
+
+
+def survives(codec: Codec[Any], record: Any) -> None:
+    text = codec.dump(record)
+    json.loads(text, parse_constant=pytest.fail)  # any reader of JSON takes the file
+    again = codec.load(text, "here")
+    assert repr(again) == repr(record)  # NaN is not equal to itself
+    assert codec.dump(again) == text
+
+
+@WIDE
+@given(RUNS)
+def test_a_run_survives(run: RunRecord) -> None:
+    survives(RESULTS, run)
+
+
+@WIDE
+@given(
+    workload=st.text(min_size=1),
+    key=st.text(min_size=1),
+    entries=st.dictionaries(NAMES, ENTRIES, max_size=2),
+)
+def test_a_baseline_survives(workload: str, key: str, entries: Any) -> None:
+    survives(baselines.CODEC, Baseline(workload, DeviceFacts(key, {"threads": 1}), entries))
+
+
+@WIDE
+@given(run=RUNS, one=ENTRIES, met=st.dictionaries(NAMES, st.integers(0, 99)))
+def test_a_workers_message_survives(run: RunRecord, one: Any, met: dict[str, int]) -> None:
+    staged = (StagedEntry("cpu", "storybook", "fp16", one),)
+    survives(MESSAGE, Message(run, met, {"a note": 3}, staged))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
+)
+def test_a_figure_that_is_not_finite_is_written_as_a_word(value: float, text: str) -> None:
+    run = run_record(scenario_record("fp16", ssim=value))
+    assert plain(RESULTS, run)["scenarios"]["storybook-fp16"]["ssim"] == text
+
+
+@pytest.mark.parametrize("value", [np.float16(0.5), np.float32(0.5), np.float64(0.5), 1])
+def test_what_numpy_computed_is_written_as_a_plain_number(value: Any) -> None:
+    peaks: Any = {"whole": np.int64(7)}
+    run = run_record(scenario_record("fp16", ssim=value, component_peak_bytes=peaks))
+    again = RESULTS.load(RESULTS.dump(run), "here").scenarios["storybook-fp16"]
+    assert (again.ssim, again.peak_bytes) == (value, 7)
+
+
+def test_equal_records_give_equal_text_whatever_their_order() -> None:
+    one = run_record(scenario_record("fp16"), software={"a": "1", "b": "2"})
+    two = run_record(scenario_record("fp16"), software={"b": "2", "a": "1"})
+    assert RESULTS.dump(one, sort_keys=True) == RESULTS.dump(two, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("codec", "record", "where", "of"),
+    [
+        (RESULTS, RUN, "scenarios/storybook-fp16", ScenarioRecord),
+        (RESULTS, RUN, "scenarios/storybook-fp16/verdicts/0", Verdict),
+        (RESULTS, RUN, "scenarios/storybook-fp16/timeline", Timeline),
+        (RESULTS, RUN, "scenarios/storybook-fp16/counts", Counts),
+        (baselines.CODEC, BASELINE, "scenarios/fp16", type(entry())),
+        (baselines.CODEC, BASELINE, "scenarios/fp16/recorded", type(entry().recorded)),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_every_field_is_written(codec: Codec[Any], record: Any, where: str, of: Any) -> None:
+    stored = plain(codec, record)
+    for part in where.split("/"):
+        stored = stored[int(part)] if isinstance(stored, list) else stored[part]
+    assert stored.keys() == {field.name for field in dataclasses.fields(of)} - {"sampled"}
+
+
+def test_when_latency_was_sampled_is_written_only_where_it_says_something() -> None:
+    """An entry that was recorded before there was such a field stays as it is to the byte."""
+    recorded = replace(entry().recorded, sampled=Sampled("2026-01-01", "abc", {}))
+    entries = {"fp16": entry(), "bf16": entry(recorded=recorded)}
+    stored = plain(baselines.CODEC, replace(BASELINE, scenarios=entries))["scenarios"]
+    assert "sampled" not in stored["fp16"]["recorded"]
+    assert stored["bf16"]["recorded"]["sampled"]["date"] == "2026-01-01"
+
+
+def test_where_a_worker_met_a_note_is_no_part_of_the_results() -> None:
+    run = run_record(position=3)
+    run.note("a note")
+    assert plain(RESULTS, run).keys() == {field.name for field in dataclasses.fields(RunRecord)} - {
+        "position",
+        "noted_at",
+    }
+
+
+def record_types(of: Any) -> Iterator[type]:
+    """Every dataclass that a type is made of."""
+    if dataclasses.is_dataclass(of) and isinstance(of, type):
+        yield of
+        for hint in typing.get_type_hints(of).values():
+            yield from record_types(hint)
+    for part in typing.get_args(of):
+        yield from record_types(part)
+
+
+@pytest.mark.parametrize("of", {*record_types(Message), *record_types(Baseline)})
+def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
+    assert of.__pydantic_config__ is STRICT
+
+
+# What is no record
+
+
+@pytest.mark.parametrize("codec", [RESULTS, baselines.CODEC, MESSAGE])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        (" \n\t", "is empty"),
+        ("{", "is not JSON"),
+        ('{"schema": 3} {}', "is not JSON"),
+        ("[" * 200_000, "is not JSON"),
+        ('{"a": NaN}', "is not JSON (NaN is no JSON number)"),
+        ('{"a": [1, -Infinity]}', "is not JSON (-Infinity is no JSON number)"),
+        ("9" * 5000, "is not JSON"),
+        ("null", "should be an object"),
+        ("[]", "should be an object"),
+        ('"a run"', "should be an object"),
+        ("7", "should be an object"),
+    ],
+)
+def test_what_is_no_json_object_is_refused(codec: Codec[Any], text: str, message: str) -> None:
+    assert message in refusal(codec, text)
+
+
+@pytest.mark.parametrize("codec", [RESULTS, baselines.CODEC])
+@pytest.mark.parametrize("schema", [..., None, 0, 1, 99, "2", "3", True, [3] * 1000, {"a": 3}])
+def test_another_schema_is_refused(codec: Codec[Any], schema: Any) -> None:
+    document = {} if schema is ... else {"schema": schema}
+    sentence = refusal(codec, {"scenarios": {}, **document})
+    assert sentence.startswith("results.json has schema ")
+    assert sentence.endswith(f", this suite reads {codec.schema}")
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        {"schema": 1, "device": {"key": "cpu"}, "scenarios": [{"id": "storybook-fp16"}]},
+        {"schema": 2, "device": {"key": "cpu"}, "scenarios": [{"id": "storybook-fp16"}]},
+    ],
+)
+def test_results_of_an_older_suite_are_refused_in_one_sentence(old: Any) -> None:
+    assert refusal(RESULTS, old) == (f"results.json has schema {old['schema']}, this suite reads 3")
+
+
+RECORD = "scenarios/storybook-fp16"
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("device_key", None),
+        ("device_key", 1),
+        ("hardware", []),
+        ("software/torch", 2.13),
+        ("weights", None),
+        ("notes", [1]),
+        ("notes", "a note"),
+        ("claims", {"hold": "many"}),
+        ("claims", {"hold": 1.5}),
+        ("negative_controls", {"storybook": [{"name": "black", "ssim": 0.1, "image": "http://x"}]}),
+        ("recorded_at", 1),
+        ("surprise", 1),
+        ("scenarios", []),
+        (RECORD, {}),
+        (f"{RECORD}/id", ...),
+        (f"{RECORD}/surprise", 1),
+        (f"{RECORD}/ssim", "0.5"),
+        (f"{RECORD}/ssim", True),
+        (f"{RECORD}/ssim", []),
+        (f"{RECORD}/wall_ms", "fast"),
+        (f"{RECORD}/component_peak_bytes/whole", 0.5),
+        (f"{RECORD}/counts/totals/operations", -1),
+        (f"{RECORD}/counts/totals/operations", "14"),
+        (f"{RECORD}/counts/operations/aten::mm", -1),
+        (f"{RECORD}/counts/operations/aten::mm", True),
+        (f"{RECORD}/speedup", [1.0]),
+        (f"{RECORD}/speedup/low", ...),
+        (f"{RECORD}/unsupported", 1),
+        (f"{RECORD}/timings/0/groups/0/candidate_s/0", "0.1"),
+        (f"{RECORD}/timings/0/evidence/load", None),
+        (f"{RECORD}/changed", [1]),
+        (f"{RECORD}/images", ["https://example.org/image.webp"]),
+        (f"{RECORD}/timeline", {}),
+        (f"{RECORD}/timeline/stride", 1.5),
+        (f"{RECORD}/timeline/work/copy", [1, 2]),
+        (f"{RECORD}/timeline/phases", [["vae", 0]]),
+        (f"{RECORD}/verdicts/0/outcome", "fine"),
+        (f"{RECORD}/verdicts/0/sentence", None),
+        (f"{RECORD}/verdicts/0/not_run", "neither"),
+    ],
+)
+def test_a_wrong_field_of_results_is_refused_and_named(where: str, value: Any) -> None:
+    sentence = refusal(RESULTS, spoilt(plain(RESULTS, RUN), where, value))
+    assert sentence.startswith("results.json is not the results of a run: at ")
+    assert f"at {where.replace('/', '.')}" in sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [([0.1], "one reference round more"), ([0.1, 0, 0.1], "a finite time above zero")],
+)
+def test_rounds_that_cannot_be_are_refused_and_named(value: Any, message: str) -> None:
+    document = spoilt(plain(RESULTS, RUN), f"{RECORD}/timings/0/groups/0/candidate_s", value)
+    sentence = refusal(RESULTS, document)
+    assert "at scenarios.storybook-fp16.timings.0.groups.0: a " in sentence
+    assert message in sentence
+
+
+def test_a_scenario_under_another_name_is_refused() -> None:
+    document = spoilt(plain(RESULTS, RUN), f"{RECORD}/id", "sd15-fp16")
+    assert "'storybook-fp16' calls itself 'sd15-fp16'" in refusal(RESULTS, document)
+
+
+def test_a_field_with_a_strange_name_keeps_the_sentence_on_one_line() -> None:
+    sentence = refusal(RESULTS, spoilt(plain(RESULTS, RUN), "a\n\x1b[31mb" + "c" * 999, 1))
+    assert "at a??[31mbc" in sentence
+
+
+@pytest.mark.parametrize(
+    "where", ["run", "run/scenarios/storybook-fp16/verdicts", "staged/0/entry"]
+)
+def test_a_message_is_refused_with_the_field(where: str) -> None:
+    message = Message(RUN, staged=(StagedEntry("cpu", "storybook", "fp16", entry()),))
+    sentence = refusal(MESSAGE, spoilt(plain(MESSAGE, message), where, "?"))
+    assert sentence.startswith(
+        f"results.json is not a worker's message: at {where.replace('/', '.')}"
+    )
+
+
+# Files
+
+
+def _make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _break_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nowhere.json")
+
+
+def _make_huge(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(RESULTS.size_limit_bytes + 1)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (Path.unlink, "cannot be read (No such file or directory)"),
+        (_break_link, "cannot be read (No such file or directory)"),
+        (_make_folder, "cannot be read (Is a directory)"),
+        (lambda path: path.write_bytes(b"\xff\xfe\x00"), "cannot be read (it is not UTF-8 text)"),
+        (lambda path: path.write_bytes(b""), "is empty"),
+        (_make_huge, "is larger than 268435456 bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, spoil: Callable[[Path], None], message: str
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(RESULTS.dump(RUN), encoding="utf-8")
+    assert RESULTS.read(path) == RUN
+    spoil(path)
+    with pytest.raises(RecordError) as caught:
+        RESULTS.read(path)
+    assert str(caught.value) == f"{path} {message}"

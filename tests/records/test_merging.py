@@ -1,0 +1,165 @@
+"""Several records of one run become one, and nothing that was found is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.records.baseline_store import StagedEntry
+from fixtures.records.merging import MESSAGE, Message, Workers, merge, merged
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import RunRecord
+from fixtures.records.timing import Interval
+from tests.support.runs import entry, run_record, scenario_record, verdict
+
+
+def told(run: RunRecord, **met: int) -> Message:
+    """The message of a worker as it arrives."""
+    positions = {f"storybook-{name}": position for name, position in met.items()}
+    message = Message(run, positions, dict(run.noted_at))
+    return MESSAGE.load(MESSAGE.dump(message), "a worker")
+
+
+def test_scenarios_of_several_workers_stand_in_the_order_of_one_process() -> None:
+    run = RunRecord()
+    met = {"fp32": 0, "fp16": 1, "bf16": 2}
+    merge(
+        run,
+        [
+            told(run_record(scenario_record("bf16"), scenario_record("fp32")), **met),
+            told(run_record(scenario_record("fp16")), **met),
+        ],
+    )
+    assert [one.technique for one in run.scenarios.values()] == ["fp32", "fp16", "bf16"]
+
+
+def test_a_scenario_that_two_workers_met_stands_where_the_first_test_met_it() -> None:
+    run = RunRecord()
+    first = run_record(scenario_record("fp16"))
+    second = run_record(scenario_record("fp32"), scenario_record("fp16"))
+    merge(run, [told(first, fp16=0), told(second, fp32=3, fp16=9)])
+    assert [one.technique for one in run.scenarios.values()] == ["fp16", "fp32"]
+
+
+def test_no_verdict_and_no_figure_of_a_scenario_is_lost() -> None:
+    good = verdict("storybook-fp16")
+    bad = verdict("storybook-fp16", Outcome.REGRESSION, "SSIM")
+    run = RunRecord()
+    merge(
+        run,
+        [
+            told(run_record(scenario_record("fp16", verdicts=[good], peak_bytes=7))),
+            told(
+                run_record(
+                    scenario_record(
+                        "fp16",
+                        verdicts=[bad],
+                        ssim=0.5,
+                        speedup=Interval(2.0, 1.0, 3.0),
+                        counts=entry().counts,
+                    )
+                )
+            ),
+        ],
+    )
+    record = run.scenarios["storybook-fp16"]
+    assert record.verdicts == [good, bad]
+    assert record.status == "regression"
+    assert (record.peak_bytes, record.ssim, record.speedup) == (7, 0.5, Interval(2.0, 1.0, 3.0))
+    assert record.counts == entry().counts
+    assert run.notes == []
+
+
+def test_figures_that_differ_are_noted() -> None:
+    run = RunRecord()
+    merge(run, [told(run_record(scenario_record("fp16", ssim=ssim))) for ssim in (0.7, 0.8, 0.7)])
+    assert run.scenarios["storybook-fp16"].ssim == 0.7
+    assert run.notes == [
+        "storybook-fp16: two workers disagree about its ssim; the first one's is shown"
+    ]
+
+
+def test_notes_stand_in_the_order_of_one_process_and_once() -> None:
+    one, two = RunRecord(), RunRecord()
+    for worker, position, sentence in (
+        (one, 5, "last"),
+        (one, 6, "common"),
+        (two, 1, "first"),
+        (two, 2, "common"),
+    ):
+        worker.position = position
+        worker.note(sentence)
+    run = RunRecord()
+    merge(run, [told(one), told(two)])
+    assert run.notes == ["first", "common", "last"]
+
+
+def test_claims_add_up() -> None:
+    run = RunRecord()
+    merge(run, [told(RunRecord(claims=one)) for one in ({"hold": 2}, {"hold": 1, "missed": 4})])
+    assert run.claims == {"hold": 3, "missed": 4}
+
+
+def test_the_device_is_taken_over_and_another_one_is_noted() -> None:
+    run = RunRecord()
+    merge(
+        run,
+        [
+            told(RunRecord()),  # a worker without a test knows no device
+            told(RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")),
+            told(RunRecord("nvidia-l4")),
+        ],
+    )
+    assert (run.device_key, run.hardware, run.software, run.weights) == (
+        "nvidia-h200",
+        {"memory_gib": 140},
+        {"torch": "2.13"},
+        "random",
+    )
+    (note,) = run.notes
+    assert note.startswith("workers measured on different devices, nvidia-h200 and nvidia-l4: ")
+
+
+def test_shards_become_one_run_in_the_order_given() -> None:
+    late = run_record(scenario_record("fp16"), recorded_at="2026-02-01T10:00", commit="abc")
+    early = run_record(
+        scenario_record("bf16"), scenario_record("fp32"), recorded_at="2026-01-31T10:00"
+    )
+    whole = merged([late, early])
+    assert [one.technique for one in whole.scenarios.values()] == ["fp16", "bf16", "fp32"]
+    assert (whole.recorded_at, whole.commit) == ("2026-01-31T10:00", "abc")
+    assert merged([]) == RunRecord()
+
+
+# Workers
+
+
+def test_workers_that_end_without_a_word_are_named() -> None:
+    workers, message = Workers(), MESSAGE.dump(Message(RunRecord()))
+    assert workers.lost == ""
+    workers.started.update(("gw10", "gw9", "gw1"))
+    workers.ended("gw1", message)
+    workers.ended("gw9", None)
+    assert workers.lost == "workers gw9, gw10 crashed or were stopped"
+    # The replacement of a crashed worker does not bring back what the crashed one had found.
+    workers.ended("gw10", message)
+    workers.ended("gw11", message)
+    assert workers.lost == "worker gw9 crashed or was stopped"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {"schema": 99}}', '{"run": null}'])
+def test_a_worker_that_is_not_understood_told_nothing(text: str) -> None:
+    workers = Workers()
+    workers.ended("gw0", text)
+    assert workers.lost == "worker gw0 crashed or was stopped"
+    assert workers.staged == []
+
+
+def test_what_workers_found_and_staged_is_taken_in_the_order_of_their_numbers() -> None:
+    workers, run = Workers(), RunRecord()
+    for name in ("gw10", "gw2"):
+        staged = StagedEntry("cpu", "storybook", name, entry())
+        found = run_record(scenario_record(name))
+        workers.ended(name, MESSAGE.dump(Message(found, staged=(staged,))))
+    assert [one.technique for one in workers.staged] == ["gw2", "gw10"]
+    workers.merge_into(run)
+    assert list(run.scenarios) == ["storybook-gw2", "storybook-gw10"]

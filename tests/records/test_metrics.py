@@ -1,0 +1,88 @@
+"""Metrics: which direction is worse, and how figures and changes are printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.records.counts import OPERATIONS, SYNCS, Counts
+from fixtures.records.metrics import (
+    COUNTS,
+    GIB,
+    LATENCY,
+    MIB,
+    PEAK_MEMORY,
+    RATIO,
+    RATIO_TO_BASE,
+    SEAM,
+    SSIM,
+    Metric,
+)
+
+
+@pytest.mark.parametrize("metric", [LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, SEAM])
+def test_more_is_worse_of_everything_but_similarity(metric: Metric) -> None:
+    assert metric.is_worse(2, than=1)
+    assert not metric.is_worse(1, than=1)
+    assert not metric.is_worse(1, than=2)
+
+
+def test_less_similarity_is_worse() -> None:
+    assert SSIM.is_worse(0.5, than=0.9)
+    assert not SSIM.is_worse(0.9, than=0.9)
+    assert not SSIM.is_worse(0.9, than=0.5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        (PEAK_MEMORY, GIB - MIB, "1023.00 MiB"),
+        (PEAK_MEMORY, GIB, "1.00 GiB"),
+        (PEAK_MEMORY, -2 * GIB, "-2.00 GiB"),
+        (LATENCY, 999.4, "999 ms"),
+        (LATENCY, 1000, "1.00 s"),
+        (RATIO, 1.02, "x1.020"),
+        (SSIM, 0.98765, "0.9877"),
+        (COUNTS, 1234567, "1,234,567"),
+    ],
+)
+def test_a_figure_is_printed_with_its_unit(metric: Metric, value: float, text: str) -> None:
+    assert metric.format(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "baseline", "text"),
+    [
+        (104.1, 100, "+4.1 %"),
+        (50, 100, "-50.0 %"),
+        (100, 100, "+0.0 %"),
+        (100_001, 100_000, "+0.001 %"),
+        (5, 0, "from zero"),
+        (0, 0, "+0.0 %"),
+    ],
+)
+def test_a_change_is_printed_so_that_the_smallest_one_shows(
+    value: float, baseline: float, text: str
+) -> None:
+    assert COUNTS.change(value, baseline) == text
+
+
+def test_every_count_has_a_name_for_people() -> None:
+    counts = Counts(
+        {OPERATIONS: 3, SYNCS: 1},
+        {"aten::mm": 3},
+        {"float16": 2},
+        {"diffusers/x.py:step (aten::item)": 1},
+    )
+    assert counts.labelled() == {
+        "operations": 3,
+        "synchronisations": 1,
+        "aten::mm": 3,
+        "compute float16": 2,
+        "sync at diffusers/x.py:step (aten::item)": 1,
+    }
+
+
+def test_counts_are_false_where_nothing_was_counted() -> None:
+    assert not Counts()
+    assert Counts({OPERATIONS: 0})
+    assert Counts(operations={"aten::mm": 1})

@@ -1,0 +1,72 @@
+"""Outcomes: their severity, which of them fail, and errors that carry them."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from fixtures.records.outcome import Outcome, ScenarioError, Verdict, worst
+from fixtures.records.software import software_changes
+
+
+def test_the_most_severe_verdict_speaks_and_the_first_among_equals() -> None:
+    verdicts = [Verdict("s", str(n), outcome, "") for n, outcome in enumerate(Outcome)]
+    assert worst(verdicts).outcome is Outcome.BROKEN
+    twins = [Verdict("s", name, Outcome.PASS, "") for name in ("first", "second")]
+    assert worst(twins).metric == "first"
+
+
+def test_what_was_not_judged_is_less_severe_than_a_pass_and_every_failure_more() -> None:
+    severities = {outcome: outcome.severity for outcome in Outcome}
+    failing = [one for one in Outcome if one.fails(strict=True)]
+    assert severities[Outcome.UNSUPPORTED] < severities[Outcome.PASS]
+    assert all(severities[one] > severities[Outcome.PASS] for one in failing)
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_strict_run_fails_the_undecided_and_the_stale_too(outcome: Outcome) -> None:
+    failed = {Outcome.REGRESSION, Outcome.NO_BASELINE, Outcome.NOT_ACTIVE, Outcome.BROKEN}
+    assert outcome.fails(strict=False) is (outcome in failed)
+    strict = failed | {Outcome.INCONCLUSIVE, Outcome.IMPROVEMENT}
+    assert outcome.fails(strict=True) is (outcome in strict)
+
+
+ERROR = ScenarioError("sd15-fp16", Outcome.BROKEN, "image 1 is black", side="head")
+
+
+def fields(error: ScenarioError) -> tuple[object, ...]:
+    return error.scenario, error.outcome, error.reason, error.side
+
+
+def test_an_error_is_a_sentence_that_begins_with_its_scenario() -> None:
+    assert str(ERROR) == "sd15-fp16: image 1 is black"
+    assert str(ScenarioError("", Outcome.BROKEN, "no device")) == "no device"
+
+
+def test_an_error_keeps_its_fields_from_one_process_to_another() -> None:
+    again = pickle.loads(pickle.dumps(ERROR))  # noqa: S301 - our own bytes
+    assert (
+        fields(again) == fields(ERROR) == ("sd15-fp16", Outcome.BROKEN, "image 1 is black", "head")
+    )
+    assert str(again) == str(ERROR)
+
+
+def test_an_error_raised_again_has_no_traceback_that_keeps_tensors_alive() -> None:
+    try:
+        raise ERROR
+    except ScenarioError as error:
+        again = error.again()
+    assert again.__traceback__ is None
+    assert fields(again) == fields(ERROR)
+
+
+def test_an_error_is_a_verdict_on_what_it_left_unmeasured() -> None:
+    verdict = ERROR.verdict("latency")
+    assert verdict == Verdict("sd15-fp16", "latency", Outcome.BROKEN, str(ERROR))
+
+
+def test_software_changes_name_what_came_and_went() -> None:
+    before, now = {"a": "1", "b": "1", "c": "1"}, {"a": "2", "b": "1", "d": "3"}
+    assert software_changes(before, now) == ["a 1 -> 2", "c 1 -> absent", "d absent -> 3"]
+    assert software_changes(before, before) == []

@@ -1,0 +1,118 @@
+"""What processes measured: paired ratios, their median, and intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.records.timing import Evidence, Group, Interval, Sample, Timing
+from tests.support.runs import timing
+
+WIDE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SECONDS = st.floats(min_value=1e-6, max_value=1e6)
+LOGS = st.floats(min_value=-5, max_value=5)
+
+
+def test_each_candidate_is_compared_with_the_geometric_mean_of_its_neighbours() -> None:
+    group = Group((1.0, 4.0, 4.0), (2.0, 8.0))
+    assert group.log_ratios() == pytest.approx([0.0, math.log(2)])
+
+
+@WIDE
+@given(
+    factor=st.floats(0.1, 10), growth=st.floats(0.9, 1.1), start_s=SECONDS, pairs=st.integers(1, 8)
+)
+def test_a_steady_drift_cancels_exactly(
+    factor: float, growth: float, start_s: float, pairs: int
+) -> None:
+    times = [start_s * growth**step for step in range(2 * pairs + 1)]
+    group = Group(tuple(times[::2]), tuple(factor * t for t in times[1::2]))
+    assert group.log_ratios() == pytest.approx([math.log(factor)] * pairs, abs=1e-9)
+
+
+@WIDE
+@given(st.lists(SECONDS, min_size=3, max_size=9).filter(lambda t: len(t) % 2), st.floats(0.01, 100))
+def test_a_machine_twice_as_fast_sees_the_same_ratios(times: list[float], speed: float) -> None:
+    here = Group(tuple(times[::2]), tuple(times[1::2]))
+    there = Group(tuple(t * speed for t in times[::2]), tuple(t * speed for t in times[1::2]))
+    assert there.log_ratios() == pytest.approx(here.log_ratios(), abs=1e-9)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_a_round_of_no_length_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="finite time above zero"):
+        Group((1.0, bad), (1.0,))
+    with pytest.raises(ValueError, match="finite time above zero"):
+        Group((1.0, 1.0), (bad,))
+
+
+@pytest.mark.parametrize("candidates", [0, 2, 3])
+def test_a_group_has_one_reference_round_more_than_candidate_rounds(candidates: int) -> None:
+    with pytest.raises(ValueError, match="one reference round more"):
+        Group((1.0, 1.0), (1.0,) * candidates)
+
+
+def test_a_disturbed_round_is_left_out() -> None:
+    group = Group((1.0, 1.0, 1.0), (2.0, 9.0), disturbed=(False, True))
+    assert group.log_ratios() == pytest.approx([math.log(2)])
+    assert group.interleaved_s() == [1.0, 2.0, 1.0, 9.0, 1.0]
+    with pytest.raises(ValueError, match="disturbed or not"):
+        Group((1.0, 1.0, 1.0), (2.0, 9.0), disturbed=(True,))
+
+
+def test_a_sample_of_disturbed_rounds_only_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one pair"):
+        Sample.of([Group((1.0, 1.0), (2.0,), disturbed=(True,))])
+
+
+def test_a_sample_is_the_median_so_one_disturbed_round_does_not_move_it() -> None:
+    calm = Sample.of([Group((1.0,) * 6, (1.5,) * 5)])
+    disturbed = Sample.of([Group((1.0,) * 6, (1.5, 1.5, 90.0, 1.5, 1.5))])
+    assert disturbed.log_ratio == calm.log_ratio == pytest.approx(math.log(1.5))
+    assert calm.standard_error == 0
+
+
+def test_a_sample_without_a_pair_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one pair"):
+        Sample.of([])
+
+
+def test_the_standard_error_of_a_sample_is_that_of_a_median() -> None:
+    generator = np.random.default_rng(0)
+    samples = [
+        Sample.of([Group((1.0,) * 201, tuple(np.exp(generator.normal(0, 0.05, 200))))])
+        for _ in range(200)
+    ]
+    spread = float(np.std([sample.log_ratio for sample in samples], ddof=1))
+    stated = float(np.mean([sample.standard_error for sample in samples]))
+    assert stated == pytest.approx(spread, rel=0.15)
+
+
+@WIDE
+@given(LOGS, st.floats(0, 2), st.floats(0, 2))
+def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
+    centre: float, below: float, above: float
+) -> None:
+    interval = Interval(centre, centre - below, centre + above).exp()
+    speedup = interval.inverse()
+    assert speedup.low <= speedup.estimate * (1 + 1e-12)
+    assert speedup.estimate <= speedup.high * (1 + 1e-12)
+    assert speedup.estimate * interval.estimate == pytest.approx(1)
+
+
+def test_a_timing_gives_medians_in_milliseconds_and_its_rounds_in_order() -> None:
+    groups = (Group((1.0, 1.0, 1.0), (2.0, 9.0)), Group((1.0, 1.0), (3.0,)))
+    taken = Timing(groups, (0.1, 0.5, 0.2), Evidence(0.0, 0.0, 1.0))
+    assert (taken.judged_ms, taken.wall_ms) == (3000.0, 200.0)
+    assert taken.rounds_ms() == [[1000, 2000, 1000, 9000, 1000], [1000, 3000, 1000]]
+    assert timing(1.25).sample.log_ratio == pytest.approx(math.log(1.25))
+
+
+def test_evidence_says_what_it_knows_of_host_and_device() -> None:
+    host = "load 0.5, steal 25%, this process ran 75% of the time"
+    assert Evidence(0.5, 0.25, 0.75).sentence() == host
+    assert Evidence(0.5, 0.25, 0.75, "980 MHz").sentence() == f"{host}; 980 MHz"

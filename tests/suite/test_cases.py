@@ -1,0 +1,118 @@
+"""What scenarios are judged against: the stored entry, on hardware like this or on other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.devices.host import software_versions
+from fixtures.measuring.rounds import timing_of
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.baselines import BaselineError, Entry
+from fixtures.records.run import RunRecord
+from fixtures.scenarios import find_scenario
+from fixtures.settings import Settings
+from fixtures.suite.cases import Cases
+from fixtures.verdicts.statistics import NO_OTHERS, spread_of
+from tests.support.fake_device import FakeDevice
+from tests.support.runs import entry
+
+FP16 = find_scenario("storybook", "fp16")
+HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
+OTHER_NAME = {"processor": "Testron 9001", "instruction_sets": ["avx2"]}
+OTHER_SETS = {"processor": "Testron 9000", "instruction_sets": ["avx2", "amx_bf16"]}
+
+
+def stored(hardware: Mapping[str, Any] = HARDWARE, **changes: Any) -> Entry:
+    made = entry(**changes)
+    return replace(made, recorded=replace(made.recorded, hardware=hardware))
+
+
+def cases(folder: Path, entries: Mapping[str, Entry], settings: Settings | None = None) -> Cases:
+    """The cases of a device with these entries of storybook's."""
+    store = BaselineStore(folder)
+    for technique, made in entries.items():
+        store.stage("fake", "storybook", technique, made)
+    store.commit()
+    device = FakeDevice(hardware=HARDWARE)
+    return Cases(device, settings or Settings(), store, RunRecord(), comparisons=14)
+
+
+def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
+    mine = stored()
+    found = cases(tmp_path, {"fp16": mine, "bf16": stored(ssim=0.5)})
+    case = found.case(FP16)
+    assert case.scenario == "storybook-fp16"
+    assert case.entry == mine
+    assert case.comparisons == 14
+    assert case.timing == timing_of(FP16)
+    assert case.same_hardware
+    assert case.ratio_is_comparable
+    assert found.run.notes == []
+
+
+def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
+    case = cases(tmp_path, {}).case(FP16)
+    assert case.entry is None
+    assert case.same_hardware
+    assert case.refresh == 'nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"'
+
+
+def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> None:
+    settings = Settings(device="cpu", weights="my pipeline", baselines=tmp_path / "mine")
+    case = cases(tmp_path, {}, settings).case(FP16)
+    assert case.options == settings.chosen
+    assert "--perf-weights 'my pipeline'" in case.refresh
+
+
+@pytest.mark.parametrize(
+    ("hardware", "fp16", "fp32"), [(OTHER_NAME, True, True), (OTHER_SETS, False, True)]
+)
+def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instructions(
+    hardware: Mapping[str, Any], fp16: bool, fp32: bool, tmp_path: Path
+) -> None:
+    found = cases(tmp_path, dict.fromkeys(("fp16", "fp32"), stored(hardware)))
+    for scenario, comparable in ((FP16, fp16), (FP16.reference, fp32)):
+        case = found.case(scenario)
+        assert not case.same_hardware
+        assert case.ratio_is_comparable is comparable
+    (note,) = found.run.notes
+    assert note.startswith("absolute latency is not judged")
+    assert "Testron 9000, avx2" in note
+
+
+def test_the_workload_s_other_scenarios_say_how_far_processes_differ(tmp_path: Path) -> None:
+    wide, narrow = (0.9, 0.95, 1.0, 1.05, 1.1), (0.98, 0.99, 1.0, 1.01, 1.02)
+    entries = {
+        name: stored(ratios=ratios)
+        for name, ratios in (
+            ("fp32", wide),
+            ("fp16", wide),
+            ("bf16", narrow),
+            ("sdpa", narrow),
+            ("channels_last", narrow),
+        )
+    }
+    found = cases(tmp_path, entries)
+    narrow_ones = [entries[name].log_ratios for name in ("bf16", "sdpa", "channels_last")]
+    assert found.case(FP16).others == spread_of(narrow_ones) != NO_OTHERS
+    assert found.case(FP16.reference).others == NO_OTHERS
+
+
+def test_a_spoilt_baseline_is_refused(tmp_path: Path) -> None:
+    found = cases(tmp_path, {"fp16": stored()})
+    found.store.path("fake", "storybook").write_text("", encoding="utf-8")
+    with pytest.raises(BaselineError, match="is empty"):
+        found.case(FP16)
+
+
+def test_packages_that_changed_since_are_named(tmp_path: Path) -> None:
+    found = cases(tmp_path, {"fp16": stored()})
+    now = software_versions()
+    changed = found.changed(found.case(FP16))
+    assert f"torch 2.12.0 -> {now['torch']}" in changed
+    assert found.changed(found.case(FP16.beside("bf16"))) == []

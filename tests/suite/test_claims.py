@@ -1,0 +1,151 @@
+"""Whether the docs' claims hold here: a figure against another's, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fixtures.devices import Device
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.records.metrics import LATENCY, PEAK_MEMORY
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.scenarios import Scenario, find_scenario
+from fixtures.suite.claims import FAILS, HOLDS, NOT_COMPARED, Claims, Compared
+from fixtures.suite.measurements import Measurements
+from fixtures.techniques.registry import Claim, less
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import observation
+
+SDPA = find_scenario("storybook", "sdpa")
+NAIVE = "naive_attention"
+SELECTED = ("storybook-sdpa", "storybook-naive_attention", "storybook-sequential_cpu_offload")
+
+
+def compared(
+    claim: Claim,
+    *,
+    peaks: Mapping[str, Mapping[str, int]] | None = None,
+    speedups: Mapping[str, float | None] | None = None,
+    broken: str = "",
+    selected: tuple[str, ...] = SELECTED,
+    no_latency: str | None = None,
+    device: FakeDevice | None = None,
+) -> Compared:
+    """What becomes of a claim of sdpa's.
+
+    Args:
+        claim: is compared.
+        peaks: by technique and component.
+        speedups: by technique.
+        broken: the technique that fails.
+        selected: the scenarios of the run.
+        no_latency: why latencies are not measured.
+        device: where it runs.
+    """
+
+    def fail_if_broken(scenario: Scenario) -> None:
+        if scenario.technique.id == broken:
+            raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
+
+    def observe(scenario: Scenario, device: Device) -> Observation:
+        fail_if_broken(scenario)
+        shown = (peaks or {}).get(scenario.technique.id, {})
+        return observation(scenario.id, component_peak_bytes=shown)
+
+    def speedup(scenario: Scenario) -> float | None:
+        fail_if_broken(scenario)
+        return (speedups or {})[scenario.technique.id]
+
+    observations = Observations(device or FakeDevice(), observe)
+    measurements = cast(Measurements, SimpleNamespace(observations=observations))
+    return Claims(measurements, selected, speedup, no_latency).compared(claim, SDPA)
+
+
+@pytest.mark.parametrize(
+    ("mine", "outcome"), [(2**20 - 1, HOLDS), (2**20, FAILS), (2**20 + 1, FAILS)]
+)
+def test_a_claim_of_less_memory_holds_if_it_is_less(mine: int, outcome: str) -> None:
+    found = compared(
+        less(PEAK_MEMORY, than=NAIVE), peaks={"sdpa": {"whole": mine}, NAIVE: {"whole": 2**20}}
+    )
+    assert found.outcome == outcome
+    assert found.sentence.endswith("has 1.00 MiB against 1.00 MiB")
+    assert found.sentence.startswith("claims less peak memory than naive_attention, ")
+
+
+def test_a_claim_about_a_component_is_held_to_that_component() -> None:
+    peaks = {"sdpa": {"whole": 9, "denoiser": 4}, NAIVE: {"whole": 9, "denoiser": 5}}
+    claim = less(PEAK_MEMORY, than=NAIVE, component="denoiser")
+    assert compared(claim, peaks=peaks).outcome == HOLDS
+    assert compared(less(PEAK_MEMORY, than=NAIVE), peaks=peaks).outcome == FAILS
+
+
+@pytest.mark.parametrize(("mine", "outcome"), [(2.1, HOLDS), (2.0, FAILS), (1.9, FAILS)])
+def test_a_claim_of_less_latency_holds_if_the_speed_up_is_larger(mine: float, outcome: str) -> None:
+    found = compared(less(LATENCY, than=NAIVE), speedups={"sdpa": mine, NAIVE: 2.0})
+    assert found.outcome == outcome
+    assert found.sentence.endswith(f"has {1 / mine:.3f} against 0.500")
+
+
+def test_the_reference_is_as_fast_as_itself_and_need_not_be_part_of_the_run() -> None:
+    found = compared(less(LATENCY), speedups={"sdpa": 1.25})
+    assert (found.outcome, found.sentence) == (
+        HOLDS,
+        "claims less latency than fp32, has 0.800 against 1.000",
+    )
+    peaks = {"sdpa": {"whole": 1}, "fp32": {"whole": 2}}
+    assert compared(less(PEAK_MEMORY), peaks=peaks).outcome == HOLDS
+
+
+# Why there is nothing to compare
+
+
+def reason(claim: Claim, **options: Any) -> str:
+    found = compared(claim, **options)
+    assert found.outcome == NOT_COMPARED
+    assert found.sentence.startswith(f"{claim}: ")
+    return found.sentence.removeprefix(f"{claim}: ")
+
+
+@pytest.mark.parametrize("metric", [PEAK_MEMORY, LATENCY], ids=lambda metric: metric.name)
+def test_a_technique_that_is_not_selected_is_not_measured_for_it(metric: Any) -> None:
+    found = reason(less(metric, than=NAIVE), selected=("storybook-sdpa",))
+    assert found == "storybook-naive_attention is not part of this run"
+
+
+def test_a_technique_that_is_unsupported_here_is_named_with_the_reason() -> None:
+    device = FakeDevice(lacks={"accelerator": "needs an accelerator"})
+    found = reason(less(PEAK_MEMORY, than="sequential_cpu_offload"), device=device)
+    assert found == "storybook-sequential_cpu_offload is unsupported: needs an accelerator"
+
+
+def test_a_device_without_a_clock_compares_memory_alone() -> None:
+    no_latency = "a simulated call takes no time"
+    assert reason(less(LATENCY, than=NAIVE), no_latency=no_latency) == no_latency
+    peaks = {"sdpa": {"whole": 1}, NAIVE: {"whole": 2}}
+    claim = less(PEAK_MEMORY, than=NAIVE)
+    assert compared(claim, peaks=peaks, no_latency=no_latency).outcome == HOLDS
+
+
+@pytest.mark.parametrize("broken", ["sdpa", NAIVE])
+@pytest.mark.parametrize("metric", [PEAK_MEMORY, LATENCY], ids=lambda metric: metric.name)
+def test_a_scenario_that_failed_is_the_reason(metric: Any, broken: str) -> None:
+    found = reason(less(metric, than=NAIVE), broken=broken, speedups={"sdpa": 1.0})
+    assert found == f"storybook-{broken}: ran out of memory"
+
+
+@pytest.mark.parametrize("without", ["sdpa", NAIVE])
+def test_compiled_code_has_no_peak_to_compare(without: str) -> None:
+    peaks = {"sdpa": {"whole": 1}, NAIVE: {"whole": 2}, without: {}}
+    assert reason(less(PEAK_MEMORY, than=NAIVE), peaks=peaks) == "one of the two has no figure"
+
+
+@pytest.mark.parametrize("without", ["sdpa", NAIVE])
+def test_a_latency_without_a_speed_up_has_no_figure(without: str) -> None:
+    speedups: dict[str, float | None] = {"sdpa": 1.0, NAIVE: 1.0, without: None}
+    found = reason(less(LATENCY, than=NAIVE), speedups=speedups)
+    assert found == "one of the two has no figure"

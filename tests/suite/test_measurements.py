@@ -1,0 +1,306 @@
+"""The records of a run: each figure is measured once, whatever is asked for first."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.devices import Device
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.recording import new_run
+from fixtures.measuring.repetition import SampleBudget
+from fixtures.measuring.rounds import Plan, timing_of
+from fixtures.measuring.sampler import Sampler
+from fixtures.records.metrics import LATENCY, PEAK_MEMORY
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import ScenarioRecord
+from fixtures.records.timing import Timing
+from fixtures.scenarios import Scenario, find_scenario
+from fixtures.suite import measurements as module
+from fixtures.suite.claims import Claims
+from fixtures.suite.measurements import CONTROLS_UP_TO_S, Measurements
+from fixtures.techniques.registry import less
+from fixtures.verdicts import Case
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.runs import entry, timing
+
+SCENARIO = find_scenario("storybook-256", "vae_tiling")
+REFERENCE = SCENARIO.reference
+BORDERS_PX = (8, 24)
+
+
+@dataclass
+class Bench:
+    """Measurements that nobody takes, and a log of who was observed and who was timed how.
+
+    `shown` is what an observation of each scenario shows; an error is raised. `ratios` are what
+    the first and the further timings see, one after the other.
+    """
+
+    shown: dict[str, Any] = field(default_factory=dict)
+    ratios: Sequence[float | ScenarioError] = (1.0,)
+    stored: bool = True
+    keep_images: bool = False
+    log: list[str] = field(default_factory=list)
+    line: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._timings = itertools.chain(self.ratios, itertools.repeat(self.ratios[-1]))
+        self.measurements = Measurements(
+            Observations(FakeDevice(), self._observe),
+            new_run(),
+            self._case,
+            self.sampler("further"),
+            SampleBudget(1e9),
+            keep_images=self.keep_images,
+            show=self.line.append,
+        )
+
+    def _observe(self, scenario: Scenario, device: Device) -> Observation:
+        self.log.append(f"observe {scenario.technique.id}")
+        shown = self.shown.get(scenario.technique.id, {})
+        if isinstance(shown, ScenarioError):
+            raise shown
+        sound = {"images": IMAGES[:1], "borders_px": () if scenario.is_reference else BORDERS_PX}
+        return observation(scenario.id, **{**sound, **shown})
+
+    def _case(self, scenario: Scenario) -> Case:
+        timed = timing_of(scenario)
+        stored = entry(ratios=(1.0,) * 5)
+        stored = replace(stored, recorded=replace(stored.recorded, timing=timed))
+        return Case(scenario.id, stored if self.stored else None, {}, timing=timed)
+
+    def sampler(self, name: str) -> Sampler:
+        def sample(scenario: Scenario, plan: Plan) -> Timing:
+            self.log.append(f"{name} {scenario.technique.id}")
+            ratio = next(self._timings)
+            if isinstance(ratio, ScenarioError):
+                raise ratio
+            return timing(ratio)
+
+        return sample
+
+    @property
+    def first(self) -> Sampler:
+        return self.sampler("first")
+
+    @property
+    def claims(self) -> Claims:
+        def speedup(scenario: Scenario) -> float | None:
+            record, _ = self.measurements.timed(scenario, self.first)
+            return None if record.speedup is None else record.speedup.estimate
+
+        return Claims(self.measurements, {SCENARIO.id}, speedup, None)
+
+
+# Each figure is measured once
+
+
+def test_nothing_is_measured_before_it_is_asked_for() -> None:
+    bench = Bench()
+    record = bench.measurements.record(SCENARIO)
+    assert bench.log == []
+    assert record == ScenarioRecord(SCENARIO.id, "storybook-256", "vae_tiling", "vae")
+    assert bench.measurements.record(SCENARIO) is record
+
+
+def test_peaks_and_counts_are_of_one_observation_and_the_reference_s_of_another() -> None:
+    bench = Bench(shown={"fp32": {"component_peak_bytes": {"whole": 4000}}})
+    for _ in range(2):
+        record = bench.measurements.observed(SCENARIO)
+    assert bench.log == ["observe vae_tiling", "observe fp32"]
+    assert (record.peak_bytes, record.reference_peak_bytes) == (1000, 4000)
+    assert record.counts
+
+
+def test_images_and_seams_are_of_the_same_observations() -> None:
+    bench = Bench()
+    for _ in range(2):
+        record = bench.measurements.drawn(SCENARIO)
+        seam = bench.measurements.seam(SCENARIO)
+    assert bench.log == ["observe vae_tiling", "observe fp32"]
+    assert record.ssim == 1.0
+    assert seam == pytest.approx(1.0)
+
+
+def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
+    bench = Bench(ratios=(1.04, 1.0, 1.0, 1.0, 1.0))
+    found = [bench.measurements.timed(SCENARIO, bench.first) for _ in range(2)]
+    (record, verdict), again = found
+    assert again == (record, verdict)
+    taken = bench.log[1:]
+    assert taken == ["first vae_tiling", *["further vae_tiling"] * (len(taken) - 1)]
+    assert len(taken) == len(record.timings) > 1
+    assert verdict.outcome is Outcome.PASS
+    assert record.wall_ms == 100.0
+    assert record.speedup is not None
+    assert record.baseline_ratios == [1.0] * 5
+
+
+def test_a_latency_without_a_baseline_is_sampled_once() -> None:
+    bench = Bench(stored=False)
+    record, verdict = bench.measurements.timed(SCENARIO, bench.first)
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert len(record.timings) == 1
+    assert record.baseline_ratios == []
+
+
+def test_a_further_sample_shows_what_was_seen_so_far_and_the_line_is_cleared() -> None:
+    bench = Bench(ratios=(1.04, 1.0, 1.0, 1.0, 1.0))
+    bench.measurements.timed(SCENARIO, bench.first)
+    assert bench.line[0].startswith(
+        "storybook-256-vae_tiling: sample 2, fresh process, latency ratio 1.040 ["
+    )
+    assert bench.line[-1] == ""
+
+
+# What failed fails again, with its reason
+
+
+@pytest.mark.parametrize("what", ["observed", "drawn", "seam", "timed"])
+def test_a_scenario_that_failed_fails_again_with_its_reason(what: str) -> None:
+    broken = ScenarioError(SCENARIO.id, Outcome.BROKEN, "ran out of memory")
+    bench = Bench(shown={"vae_tiling": broken})
+    ask: Callable[[], object] = {
+        "observed": lambda: bench.measurements.observed(SCENARIO),
+        "drawn": lambda: bench.measurements.drawn(SCENARIO),
+        "seam": lambda: bench.measurements.seam(SCENARIO),
+        "timed": lambda: bench.measurements.timed(SCENARIO, bench.first),
+    }[what]
+    for _ in range(2):
+        with pytest.raises(ScenarioError, match="ran out of memory") as caught:
+            ask()
+        assert caught.value is not broken, "its traceback would keep the tensors alive"
+    assert bench.log.count("observe vae_tiling") == 1
+    assert not any(entry.startswith("first") for entry in bench.log)
+
+
+@pytest.mark.parametrize("ratios", [(None,), (1.04, None)], ids=["first", "further"])
+def test_a_latency_that_failed_is_not_sampled_again(ratios: Sequence[float | None]) -> None:
+    hot = ScenarioError(SCENARIO.id, Outcome.INCONCLUSIVE, "9 of 24 rounds were disturbed")
+    bench = Bench(ratios=[ratio or hot for ratio in ratios])
+    errors = []
+    for _ in range(2):
+        with pytest.raises(ScenarioError) as caught:
+            bench.measurements.timed(SCENARIO, bench.first)
+        errors.append(caught.value)
+    assert len(bench.log) == 1 + len(ratios)
+    assert [error.outcome for error in errors] == [Outcome.INCONCLUSIVE] * 2
+    assert str(errors[0]) == str(errors[1])
+    assert errors[0] is not errors[1]
+    assert bench.measurements.record(SCENARIO).timings == []
+    assert bench.line[-1] == "", "the line is cleared after a failure, too"
+
+
+def test_a_reference_that_failed_leaves_the_figures_that_do_not_need_it() -> None:
+    broken = ScenarioError(REFERENCE.id, Outcome.BROKEN, "ran out of memory")
+    bench = Bench(shown={"fp32": broken})
+    record = bench.measurements.observed(SCENARIO)
+    assert (record.peak_bytes, record.reference_peak_bytes) == (1000, None)
+    with pytest.raises(ScenarioError, match="storybook-256-fp32: ran out of memory"):
+        bench.measurements.drawn(SCENARIO)
+
+
+@pytest.mark.parametrize(
+    ("images", "why"),
+    [(np.full_like(IMAGES[:1], np.nan), "NaN"), (IMAGES[:1, :16], "shape")],
+)
+def test_what_is_no_image_is_broken_with_the_reason(images: Any, why: str) -> None:
+    bench = Bench(shown={"vae_tiling": {"images": images}})
+    with pytest.raises(ScenarioError, match=why) as caught:
+        bench.measurements.drawn(SCENARIO)
+    assert caught.value.outcome is Outcome.BROKEN
+    assert bench.measurements.record(SCENARIO).ssim is None
+
+
+def test_an_interrupt_is_not_remembered() -> None:
+    def interrupt(scenario: Scenario, plan: Plan) -> Timing:
+        raise KeyboardInterrupt
+
+    bench = Bench()
+    with pytest.raises(KeyboardInterrupt):
+        bench.measurements.timed(SCENARIO, interrupt)
+    assert bench.line[-1] == ""
+    assert bench.measurements.timed(SCENARIO, bench.first)[1].outcome is Outcome.PASS
+
+
+# The order does not matter
+
+
+def ask_in(order: Sequence[str]) -> tuple[ScenarioRecord, list[str], float | None]:
+    """The record, what the claims say, and the seam, where this is asked for in this order."""
+    bench = Bench(ratios=(0.8,), keep_images=True)
+    said: list[str] = []
+
+    def compare() -> None:
+        for claim in (less(PEAK_MEMORY), less(LATENCY)):
+            said.append(bench.claims.compared(claim, SCENARIO).sentence)
+
+    asks: dict[str, Callable[[], object]] = {
+        "claims": compare,
+        "latency": lambda: bench.measurements.timed(SCENARIO, bench.first),
+        "peaks": lambda: bench.measurements.observed(SCENARIO),
+        "images": lambda: bench.measurements.drawn(SCENARIO),
+    }
+    for what in order:
+        asks[what]()
+    assert bench.measurements.run.scenarios.keys() == {SCENARIO.id}
+    return bench.measurements.record(SCENARIO), said, bench.measurements.seam(SCENARIO)
+
+
+def test_the_record_is_the_same_whatever_is_asked_for_first() -> None:
+    expected, *others = itertools.permutations(("claims", "latency", "peaks", "images"))
+    record, said, seam = ask_in(expected)
+    assert record.timings
+    assert record.images
+    assert record.differences
+    assert record.ssim
+    assert record.component_peak_bytes
+    assert record.reference_peak_bytes
+    assert len(said) == 2
+    for order in others:
+        assert ask_in(order) == (record, said, seam), order
+
+
+# Images
+
+
+def test_images_are_kept_for_a_report_alone() -> None:
+    assert Bench().measurements.drawn(SCENARIO).images == []
+    assert len(Bench(keep_images=True).measurements.drawn(SCENARIO).images) == 1
+
+
+@pytest.mark.parametrize(("call_s", "shown"), [(CONTROLS_UP_TO_S - 1, 1), (CONTROLS_UP_TO_S, 0)])
+def test_a_quick_reference_s_negative_controls_are_kept_too(
+    call_s: float, shown: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "negative_controls", lambda *_: ["a control"])
+    bench = Bench(shown={"fp32": {"call_s": call_s}}, keep_images=True)
+    bench.measurements.drawn(SCENARIO)
+    assert bench.measurements.run.negative_controls == {}
+    bench.measurements.drawn(REFERENCE)
+    assert len(bench.measurements.run.negative_controls) == shown
+
+
+# Seams
+
+
+def test_where_nothing_is_tiled_there_is_no_seam() -> None:
+    assert Bench().measurements.seam(REFERENCE) is None
+
+
+def test_an_image_that_breaks_at_a_tile_s_border_has_a_seam() -> None:
+    smooth = IMAGES[:1] * 0.1 + 0.4
+    broken = smooth.copy()
+    broken[:, BORDERS_PX[0] :] += 0.4
+    bench = Bench(shown={"vae_tiling": {"images": broken}, "fp32": {"images": smooth}})
+    seam = bench.measurements.seam(SCENARIO)
+    assert seam is not None
+    assert seam > 1.5

@@ -1,0 +1,105 @@
+"""No test depends on which ran before it: any order and any file alone gives the same verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.records.run import RESULTS, RunRecord
+from tests.support import fake_bench
+from tests.support.running import run_suite
+
+REVERSED = ("-p", "tests.support.reversed_order")
+SPOILT = {
+    "FAKE_MORE": "storybook-bf16",
+    "FAKE_SLOW": "storybook-sdpa",
+    "FAKE_IDLE": "storybook-channels_last",
+    "FAKE_LEAK": "storybook-tf32",
+}
+
+
+def run(folder: Path, *options: str, tests: str = "perf_tests", **environment: str) -> RunRecord:
+    """What a run found, in an order that does not depend on its own."""
+    result = run_suite(*options, "--perf-report", str(folder), tests=tests, **environment)
+    assert result.returncode in (0, 1), result.stdout + result.stderr
+    assert "Error" not in result.stdout
+    found = RESULTS.read(folder / "results.json")
+    for record in found.scenarios.values():
+        record.verdicts.sort(key=lambda verdict: (verdict.metric, verdict.sentence))
+    notes = sorted(note for note in found.notes if str(folder) not in note)
+    return replace(found, notes=notes, recorded_at="")
+
+
+def sentences(found: RunRecord) -> dict[str, set[str]]:
+    """Every verdict's sentence by scenario."""
+    return {
+        name: {verdict.sentence for verdict in record.verdicts}
+        for name, record in found.scenarios.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """The options of a fake run with baselines."""
+    folder = str(tmp_path_factory.mktemp("baselines"))
+    options = (*fake_bench.OPTIONS, "--perf-baselines", folder)
+    result = run_suite(*options, "--perf-update-baselines", "--perf-reason", "test")
+    assert result.returncode == 0, result.stdout + result.stderr
+    return options
+
+
+@pytest.fixture(scope="module")
+def whole(fake: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    """A whole fake run in which four scenarios fail, each in a way of its own."""
+    return run(tmp_path_factory.mktemp("whole"), *fake, **SPOILT)
+
+
+def test_the_whole_run_fails_where_it_was_spoilt_and_nowhere_else(whole: RunRecord) -> None:
+    failed = {
+        name: [one.metric for one in record.verdicts if one.outcome.fails(strict=False)]
+        for name, record in whole.scenarios.items()
+    }
+    assert {name: metrics for name, metrics in failed.items() if metrics} == {
+        "storybook-bf16": ["counts"],
+        "storybook-sdpa": ["latency ratio"],
+        "storybook-channels_last": ["activation"],
+        "storybook-tf32": ["activation"],
+    }
+    assert sum(whole.claims.values()) > 10
+
+
+def test_the_last_test_first_finds_the_same(
+    fake: tuple[str, ...], whole: RunRecord, tmp_path: Path
+) -> None:
+    assert run(tmp_path, *fake, *REVERSED, **SPOILT) == whole
+
+
+@pytest.mark.parametrize(
+    "file", ["test_latency.py", "test_visual_equivalence.py", "test_documented_claims.py"]
+)
+def test_one_file_alone_says_what_it_says_in_the_whole_run(
+    file: str, fake: tuple[str, ...], whole: RunRecord, tmp_path: Path
+) -> None:
+    found = run(tmp_path, *fake, tests=f"perf_tests/{file}", **SPOILT)
+    everything = sentences(whole)
+    for name, said in sentences(found).items():
+        assert said <= everything[name]
+    idle = sentences(found)["storybook-channels_last"]
+    assert idle == everything["storybook-channels_last"], "what is not in effect fails there, too"
+    if file == "test_latency.py":
+        slow = found.scenarios["storybook-sdpa"].verdict
+        assert slow is not None
+        assert slow.metric == "latency ratio"
+    if file == "test_documented_claims.py":
+        assert found.claims == whole.claims
+
+
+def test_real_figures_do_not_depend_on_the_order_either(tmp_path: Path) -> None:
+    two = "[storybook-sdpa] or [storybook-attention_slicing]"
+    options = ("--perf-device", "cpu", "--benchmark-disable", "-k", two)
+    forward = run(tmp_path / "forward", *options)
+    assert len(forward.scenarios) == 2
+    assert forward.claims
+    assert run(tmp_path / "reversed", *options, *REVERSED) == forward

@@ -1,0 +1,129 @@
+"""pytest-benchmark runs and reports the candidate's rounds; every latency is a comparison."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from fixtures.measuring.rounds import Plan
+from fixtures.records.outcome import ScenarioError
+from fixtures.records.timing import Timing
+from fixtures.suite.live import Show
+from fixtures.suite.plugin import _benchmarked, latencies_of
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import FakeScenario, fake_scenario
+
+PLAN = Plan(groups=2, pairs=3)
+REFERENCE_S, CANDIDATE_S, SET_UP_S = 1.0, 1.5, 100.0
+
+
+DEVICE = FakeDevice(layout_s=SET_UP_S)
+on_the_device_s_clock = pytest.mark.benchmark(timer=DEVICE.clock_s)
+
+
+@dataclass
+class Bench:
+    """A candidate C and its reference R, whose work lets the device's clock run.
+
+    `drawn` and `left` are who was timed and whose technique was left; the call of the number
+    `fails_at` fails.
+    """
+
+    fails_at: int = 0
+    drawn: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def sample(self, benchmark: BenchmarkFixture, show: Show = lambda text: None) -> Timing:
+        """One timing of the candidate."""
+        reference = self._scenario("R", REFERENCE_S)
+        candidate = self._scenario("C", CANDIDATE_S, others={"fp32": reference})
+        return _benchmarked(benchmark, DEVICE, show)(candidate, PLAN)
+
+    def _scenario(self, name: str, seconds: float, **options: Any) -> FakeScenario:
+        def draw(steps: int | None = None) -> None:
+            if steps:
+                DEVICE.now_s += SET_UP_S
+                return
+            self.drawn.append(name)
+            if self.fails_at == len(self.drawn):
+                raise ZeroDivisionError("injected")
+            DEVICE.now_s += seconds
+
+        return fake_scenario(draw, name, leave=lambda: self.left.append(name), **options)
+
+
+@pytest.fixture
+def enabled(benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch) -> BenchmarkFixture:
+    """pytest-benchmark's own fixture, enabled whatever the command line says, and not reported."""
+    monkeypatch.setattr(benchmark, "disabled", False)
+    monkeypatch.setattr(benchmark, "_add_stats", lambda stats: None)
+    return benchmark
+
+
+@on_the_device_s_clock
+def test_the_rounds_that_are_reported_are_the_candidate_s(enabled: BenchmarkFixture) -> None:
+    bench = Bench()
+    timing = bench.sample(enabled)
+    assert enabled.stats is not None
+    assert enabled.stats.stats.data == [CANDIDATE_S] * PLAN.rounds
+    assert "".join(bench.drawn) == "RCRCRCR" * PLAN.groups
+    assert timing.sample.log_ratio == pytest.approx(math.log(CANDIDATE_S / REFERENCE_S))
+    assert timing.judged_ms == CANDIDATE_S * 1000
+    assert sorted(bench.left) == ["C", "R"]
+
+
+@on_the_device_s_clock
+def test_the_live_line_counts_the_candidate_s_rounds(enabled: BenchmarkFixture) -> None:
+    shown: list[str] = []
+    Bench().sample(enabled, shown.append)
+    assert shown == [f"fake-C: latency, round {number} of 6" for number in range(1, 7)]
+
+
+@on_the_device_s_clock
+@pytest.mark.parametrize("fails_at", [1, 2, 9], ids=["reference", "candidate", "second group"])
+def test_a_round_that_fails_leaves_no_pipeline_open(
+    fails_at: int, enabled: BenchmarkFixture
+) -> None:
+    bench = Bench(fails_at)
+    with pytest.raises(ScenarioError, match="raised ZeroDivisionError: injected"):
+        bench.sample(enabled)
+    assert len(bench.drawn) == fails_at
+    assert sorted(bench.left) == ["C", "R"]
+
+
+def test_in_a_worker_where_pytest_benchmark_disables_itself_the_rounds_run_all_the_same(
+    enabled: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enabled, "disabled", True)
+    bench = Bench()
+    timing = bench.sample(enabled)
+    assert "".join(bench.drawn) == "RCRCRCR" * PLAN.groups
+    assert len(timing.wall_s) == PLAN.rounds
+    assert enabled.stats is None
+
+
+# Comparisons
+
+
+def item(path: str, *fixtures: str) -> pytest.Item:
+    return cast(pytest.Item, SimpleNamespace(path=path, fixturenames=fixtures))
+
+
+@pytest.mark.parametrize("name", ["test_latency.py", "test_speed.py", "renamed.py"])
+def test_every_test_that_asks_for_a_latency_is_a_comparison_whatever_its_file_is_called(
+    name: str,
+) -> None:
+    items = [item(name, "scenario", "timed", "judge")] * 3 + [
+        item("test_latency.py", "scenario", "observed"),
+        cast(pytest.Item, SimpleNamespace(path="a text file")),
+    ]
+    assert latencies_of(items, 1) == 3
+
+
+def test_the_run_s_other_shards_have_as_many_latencies() -> None:
+    assert latencies_of([item("test_latency.py", "timed")] * 3, 4) == 12

@@ -1,0 +1,114 @@
+"""Scenarios that run a function of the test, and observations that nobody made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from fixtures.measuring.observation import Observation
+from fixtures.records.run import WHOLE
+from fixtures.scenarios import Scenario
+from fixtures.techniques import CATALOGUE, REFERENCE
+from fixtures.workloads import Workload
+from tests.support.runs import counts
+
+STEPS = 4
+IMAGES = np.random.default_rng(0).random((2, 32, 32, 3))
+Draw = Callable[..., Any]
+
+
+@dataclass
+class FakePipeline:
+    """Nothing but a function to call."""
+
+    draw: Draw
+    components: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, **changes: Any) -> Any:
+        """Call the function."""
+        return self.draw(**changes)
+
+
+class FakeWorkload:
+    """Draws by calling the pipeline."""
+
+    name = "fake"
+    weights = ""
+    call = SimpleNamespace(steps=STEPS)
+    telling_steps = 3
+    steps_of_timed_call = STEPS
+    without: Mapping[str, str] = {}
+
+    def draw(self, pipeline: FakePipeline, **changes: Any) -> Any:
+        """Call the pipeline."""
+        return pipeline(**changes)
+
+    def draw_timed(self, pipeline: FakePipeline) -> Any:
+        """Call the pipeline without changes."""
+        return pipeline()
+
+
+@dataclass(frozen=True)
+class FakeScenario(Scenario):
+    """A scenario beside which the test puts others, by technique."""
+
+    others: Mapping[str, Scenario] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> Scenario:
+        """Itself, or the one that the test gave."""
+        return self if self.is_reference else self.beside(REFERENCE)
+
+    def beside(self, technique: str) -> Scenario:
+        """The one that the test gave."""
+        return self.others[technique]
+
+    __hash__ = Scenario.__hash__
+
+
+def fake_scenario(
+    draw: Draw,
+    name: str = "tried",
+    *,
+    complaint: str | None = None,
+    enter: Callable[[], object] = lambda: None,
+    leave: Callable[[], object] = lambda: None,
+    others: Mapping[str, Scenario] | None = None,
+    **facts: Any,
+) -> FakeScenario:
+    """A scenario whose pipeline calls the function `draw`.
+
+    `complaint` is its activation check's, `enter` and `leave` are called around the pipeline's
+    life, and `facts` are fields of its technique.
+    """
+
+    def apply(workload: Workload, device: Any) -> Iterator[Any]:
+        enter()
+        yield FakePipeline(draw)
+        leave()
+
+    technique = replace(
+        CATALOGUE["fp16"],
+        id=name,
+        apply=apply,
+        activation_check=lambda context: complaint,
+        **facts,
+    )
+    return FakeScenario(cast(Workload, FakeWorkload()), technique, others or {})
+
+
+def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation:
+    """A sound observation, with some fields replaced."""
+    fields: dict[str, Any] = {
+        "component_peak_bytes": {WHOLE: 1000, "vae": 400},
+        "counts": counts(mm=10),
+        "call_s": 1.0,
+        "images": IMAGES[:1],
+        "inactive": None,
+        "left_behind": (),
+    }
+    return Observation(scenario=scenario, **{**fields, **changes})

@@ -1,0 +1,13 @@
+"""A CPU that stands in for an accelerator, so that offloading runs without one."""
+
+from __future__ import annotations
+
+from fixtures.devices.cpu import CpuDevice
+
+
+class OffloadsToItself(CpuDevice):
+    """Claims to be an accelerator: hooks come and go, and nothing moves."""
+
+    def missing(self, need: str) -> str | None:
+        """What the CPU lacks, but for the accelerator."""
+        return None if need == "accelerator" else super().missing(need)

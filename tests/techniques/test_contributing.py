@@ -1,0 +1,136 @@
+"""A new technique as CONTRIBUTING.md describes it: followed in a copy of the repository."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fixtures.settings import REPOSITORY
+from tests.support.running import own_environment
+
+TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SECTION = re.findall(r"^## A new technique$(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)[0]
+COPIED = ("conftest.py", "pyproject.toml", "fixtures", "perf_tests", "tests", "baselines")
+ARGUMENTS = {
+    "perf": ("perf_tests",),
+    "refresh": ("perf_tests", "--perf-update-baselines"),
+    "tests": ("tests/techniques/test_techniques.py",),
+}
+"""What the sessions of `noxfile.py` hand to pytest; of `tests/`, the one file that matters here."""
+SMALL = ("--perf-workload", "storybook")
+"""Simulated at full size, the commands take minutes."""
+TIMEOUT_S = 900
+
+
+def documented(pattern: str) -> str:
+    """The one place in the section that matches."""
+    (found,) = re.findall(pattern, SECTION, re.DOTALL)
+    return str(found)
+
+
+CODE = documented(r"```python\n(.*?)```")
+FILE = documented(r"Append this to\s`(\S+)`")
+NAME = re.findall(r"^def (\w+)\(workload", CODE, re.MULTILINE)[0]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One `nox -s SESSION -- OPTIONS` of the section."""
+
+    session: str
+    options: tuple[str, ...]
+
+    @property
+    def device(self) -> str:
+        """The device it names, empty if none."""
+        named = dict(zip(self.options, self.options[1:], strict=False))
+        return named.get("--perf-device", "")
+
+    def run(self, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+        """Run it by pytest alone, with further options."""
+        arguments = (*ARGUMENTS[self.session], *self.options, *more)
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            env=own_environment(),
+            check=False,
+        )
+
+
+COMMANDS = [
+    Command(session, tuple(shlex.split(options)))
+    for session, options in re.findall(r"^python -m nox -s (\w+) -- (.+)$", SECTION, re.MULTILINE)
+]
+
+
+def command(session: str, device: str = "") -> Command:
+    """The one command of the section for this session and device."""
+    (found,) = (one for one in COMMANDS if (one.session, one.device) == (session, device))
+    return found
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of this repository with the technique in the file that the section names."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name in COPIED:
+        if (REPOSITORY / name).is_dir():
+            shutil.copytree(REPOSITORY / name, folder / name)
+        else:
+            shutil.copy2(REPOSITORY / name, folder / name)
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{CODE}")
+    return folder
+
+
+def test_the_section_names_every_step_and_the_technique_alone() -> None:
+    assert [(one.session, one.device) for one in COMMANDS] == [
+        ("tests", ""),
+        ("refresh", "cpu"),
+        ("refresh", "simulated"),
+        ("perf", "cpu"),
+        ("perf", "simulated"),
+    ]
+    assert all(one.options[:2] == ("-k", NAME) for one in COMMANDS)
+
+
+def test_its_tests_are_there_already(repository: Path) -> None:
+    done = command("tests").run(repository)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\b4 passed", done.stdout)
+
+
+@pytest.mark.parametrize("session", ["refresh", "perf"])
+def test_the_cpu_s_commands_choose_its_scenario_alone(repository: Path, session: str) -> None:
+    done = command(session, "cpu").run(repository, "--collect-only", "-q")
+    assert done.returncode == 0, done.stdout
+    assert set(re.findall(r"\[(\S+)\]", done.stdout)) == {f"storybook-{NAME}"}
+
+
+def test_perf_fails_until_the_refresh_has_recorded_it(repository: Path) -> None:
+    perf, refresh = command("perf", "simulated"), command("refresh", "simulated")
+
+    # This test of the suite measures nothing.
+    before = perf.run(repository, *SMALL, "-k", f"{NAME} and has_an_entry")
+    assert before.returncode == 1
+    stored = repository / "baselines" / "simulated" / "storybook.json"
+    assert f"storybook-{NAME}: no entry in {stored}" in before.stdout
+
+    recorded = refresh.run(repository, *SMALL)
+    assert recorded.returncode == 0, recorded.stdout
+    assert list(json.loads(stored.read_text("utf-8"))["scenarios"]) == [NAME]
+
+    after = perf.run(repository, *SMALL)
+    assert after.returncode == 0, after.stdout
+    assert "1 judged: 1 passed, 0 failed" in after.stdout

@@ -1,0 +1,234 @@
+"""nox's sessions: one environment for everything that measures, and light ones for the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nox import project
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+REPOSITORY = Path(__file__).parent.parent
+PYPROJECT = project.load_toml(REPOSITORY / "pyproject.toml")
+MODULES = ("pytest", "fixtures", *(f"fixtures.commands.{name}" for name in ("compare", "bisect")))
+MODULES += ("fixtures.commands.power", "fixtures.commands.report")
+"""Everything that a session of the noxfile runs with `python -m`."""
+TELL = """
+import json, sys
+from importlib import metadata
+print("ran", json.dumps([sys.executable, metadata.version("subject"), sys.argv[1:]]))
+"""
+
+IMPORT_THE_REPORT = """
+import importlib, json, pkgutil, sys
+before = set(sys.modules)
+import fixtures.commands.report, fixtures.report
+for one in pkgutil.iter_modules(fixtures.report.__path__):
+    importlib.import_module(f"fixtures.report.{one.name}")
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+class Project:
+    """This repository's noxfile in a folder of its own, whose one requirement is `subject`.
+
+    The modules that sessions run say which interpreter runs them, which version of `subject` they
+    find there, and with which arguments.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copy(REPOSITORY / "noxfile.py", folder)
+        (folder / "constraints.txt").write_text("# none\n", encoding="utf-8")
+        subject = json.dumps(f"subject @ {self.wheel('1.0').as_uri()}")
+        (folder / "pyproject.toml").write_text(
+            f"[project]\ndependencies = [{subject}]\n"
+            f"[dependency-groups]\nperf = []\ncompare = []\nreport = [{subject}]\n",
+            encoding="utf-8",
+        )
+        for module in MODULES:
+            package = folder.joinpath(*module.split("."))
+            package.mkdir(parents=True, exist_ok=True)
+            (package / "__main__.py").write_text(TELL, encoding="utf-8")
+
+    def wheel(self, version: str) -> Path:
+        """A wheel of `subject`."""
+        path = self.folder / f"subject-{version}-py3-none-any.whl"
+        about = f"subject-{version}.dist-info"
+        with zipfile.ZipFile(path, "w") as wheel:
+            wheel.writestr(
+                f"{about}/METADATA", f"Metadata-Version: 2.1\nName: subject\nVersion: {version}\n"
+            )
+            wheel.writestr(
+                f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
+            wheel.writestr(f"{about}/RECORD", "")
+        return path
+
+    def nox(self, *arguments: str) -> tuple[list[Any], str]:
+        """Every [interpreter, version, arguments] that the sessions told, and nox's own words."""
+        own = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("NOX", "PYTEST_", "PIP_"))
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "nox", *arguments],
+            cwd=self.folder,
+            env={**own, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        told = [
+            line.removeprefix("ran ") for line in done.stdout.splitlines() if line[:4] == "ran "
+        ]
+        return [json.loads(line) for line in told], done.stderr
+
+    def install(self, python: str, version: str) -> None:
+        """What a user does by hand."""
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--no-index", str(self.wheel(version))],
+            check=True,
+            timeout=300,
+        )
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_everything_that_measures_runs_in_one_environment(toy: Project) -> None:
+    sessions = ("perf", "refresh", "survey", "compare", "bisect", "power")
+    told, words = toy.nox("-s", *sessions, "--", "-k", "[storybook-fp16]")
+    interpreters = {python for python, _, _ in told}
+    assert len(interpreters) == 1
+    assert len(told) == len(sessions)
+    assert words.count("pip install") == 1
+    selected = ["-k", "[storybook-fp16]"]
+    assert [arguments for _, _, arguments in told] == [
+        ["perf_tests", *selected],
+        ["perf_tests", "--perf-update-baselines", *selected],
+        *[selected] * 4,
+    ]
+
+
+def test_what_a_user_installs_is_measured_and_accepted(toy: Project) -> None:
+    [[python, version, _]], _ = toy.nox("-s", "perf")
+    assert version == "1.0"
+    toy.install(python, "2.0")
+    told, words = toy.nox("-s", "perf", "refresh")
+    assert [version for _, version, _ in told] == ["2.0", "2.0"]
+    assert "pip install" not in words
+
+
+def test_changed_requirements_are_installed_once_and_said(toy: Project) -> None:
+    [[python, _, _]], _ = toy.nox("-s", "perf")
+    toy.install(python, "2.0")
+    (toy.folder / "constraints.txt").write_text("# changed\n", encoding="utf-8")
+    [[_, unchanged, _]], words = toy.nox("--no-install", "-s", "perf")
+    assert unchanged == "2.0"
+    told, words = toy.nox("-s", "perf")
+    assert told == [[python, "1.0", ["perf_tests"]]]
+    assert "requirements changed" in words
+    _, words = toy.nox("-s", "perf")
+    assert "pip install" not in words
+
+
+def test_an_environment_whose_path_nox_shortens_is_found(toy: Project) -> None:
+    folder = "long".ljust(80, "-")
+    [[python, _, _]], words = toy.nox("--envdir", folder, "-s", "perf")
+    assert Path(python).is_relative_to(toy.folder / folder)
+    assert "virtualenv name was hashed" in words
+
+
+def test_the_report_has_an_environment_of_its_own_and_explains_itself(toy: Project) -> None:
+    told, _ = toy.nox("-s", "perf", "report")
+    (measuring, _, _), (rendering, _, arguments) = told
+    assert measuring != rendering
+    assert arguments == ["--help"]
+
+
+def test_a_report_and_lint_install_no_torch() -> None:
+    report = closure(project.dependency_groups(PYPROJECT, "report"))
+    assert {"pydantic", "matplotlib"} <= report
+    assert "torch" not in report
+    lint = project.dependency_groups(PYPROJECT, "lint")
+    assert not {"torch", "diffusers"} & {Requirement(one).name for one in lint}
+
+
+@pytest.mark.parametrize("group", ["report", "training"])
+def test_a_group_out_of_the_project_states_the_project_s_ranges(group: str) -> None:
+    requirements = project.dependency_groups(PYPROJECT, group)
+    assert set(requirements) <= set(PYPROJECT["project"]["dependencies"])
+
+
+def test_a_report_imports_only_what_its_environment_has() -> None:
+    report = closure(project.dependency_groups(PYPROJECT, "report"))
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_THE_REPORT],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    packages = metadata.packages_distributions()
+    imported = {
+        canonicalize_name(name)
+        for module in json.loads(done.stdout)
+        for name in packages.get(module, ())
+    }
+    declared = {
+        canonicalize_name(Requirement(one).name) for one in PYPROJECT["project"]["dependencies"]
+    }
+    assert "pydantic" in imported
+    assert imported & declared <= report
+
+
+def test_training_imports_only_what_its_group_names() -> None:
+    group = {Requirement(one).name for one in project.dependency_groups(PYPROJECT, "training")}
+    packages = metadata.packages_distributions()
+    imported = {
+        canonicalize_name(name)
+        for path in (REPOSITORY / "fixtures/workloads/storybook/training").glob("*.py")
+        for module in re.findall(r"^ *(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)
+        for name in packages.get(module, ())
+    }
+    assert "torch" in imported
+    assert imported <= group
+
+
+def test_the_closure_of_the_project_has_torch() -> None:
+    assert "torch" in closure(["accelerate"])
+
+
+def closure(requirements: Iterable[str]) -> set[str]:
+    """The names of these requirements and of everything they need, as installed here."""
+    found: set[str] = set()
+    waiting = [Requirement(one) for one in requirements]
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        if name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        try:
+            waiting += [Requirement(text) for text in metadata.requires(one.name) or ()]
+        except metadata.PackageNotFoundError:
+            continue  # of another platform
+    return found

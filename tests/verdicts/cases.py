@@ -1,0 +1,24 @@
+"""Cases to judge: a sound entry, and a newer torch than it was recorded with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fixtures.records.baselines import Entry
+from fixtures.verdicts import Case
+from tests.support.runs import SOFTWARE, entry
+
+SCENARIO = "storybook-fp16"
+NEWER = {**SOFTWARE, "torch": "2.13.0"}
+
+
+def case(**changes: Any) -> Case:
+    """A case with some fields replaced."""
+    fields: dict[str, Any] = {"scenario": SCENARIO, "entry": entry(), "software": NEWER}
+    return Case(**{**fields, **changes})
+
+
+def timed(ratios: Sequence[float], **changes: Any) -> Entry:
+    """An entry whose processes saw these ratios, and equal times."""
+    return entry(ratios=tuple(ratios), judged_ms=(100.0,) * len(ratios), **changes)

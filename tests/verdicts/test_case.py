@@ -1,0 +1,132 @@
+"""What every judge says: which entry, which suspects, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fixtures.records.baselines import Sampled
+from fixtures.records.counts import Counts
+from fixtures.records.metrics import COUNTS, LATENCY, RATIO
+from fixtures.verdicts import (
+    RATIO_TOLERANCE,
+    Case,
+    Outcome,
+    SideCase,
+    Verdict,
+    judge_absolute_latency,
+    judge_counts,
+    judge_images,
+    judge_peak_memory,
+    judge_ratio,
+)
+from tests.support.runs import MIB, SOFTWARE, counts, entry, sample
+from tests.verdicts.cases import NEWER, SCENARIO, case
+
+PEAKS = {"whole": 600 * MIB, "denoiser": 500 * MIB}
+WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
+    "ratio": (
+        lambda on: judge_ratio(on, [sample(1.5)], RATIO_TOLERANCE),
+        ["x1.500", "+50.0 %", "x1.020", "1 process)"],
+    ),
+    "memory": (
+        lambda on: judge_peak_memory(on, PEAKS, "ledger"),
+        ["600.00 MiB", "+17.2 %", "512.00 MiB", "512.51 MiB"],
+    ),
+    "counts": (
+        lambda on: judge_counts(on, counts(mm=1001, add=400)),
+        ["aten::mm 1,000 -> 1,001", "operations 1,400 -> 1,401"],
+    ),
+    "absolute latency": (
+        lambda on: judge_absolute_latency(on, 250.0),
+        ["250 ms", "+150.0 %", "200 ms"],
+    ),
+}
+"""Everything that needs an entry: one judgement that fails, and the figures in its sentence."""
+
+
+@pytest.mark.parametrize("name", WORSE)
+def test_a_failure_has_scenario_figures_limit_suspects_and_the_command(name: str) -> None:
+    judge, figures = WORSE[name]
+    verdict = judge(case())
+    assert verdict.outcome is Outcome.REGRESSION
+    for figure in figures:
+        assert figure in verdict.sentence
+    assert verdict.sentence.startswith(f"{SCENARIO}: ")
+    assert "changed since the baseline: torch 2.12.0 -> 2.13.0" in verdict.sentence
+    assert f'accept it with: nox -s refresh -- -k "[{SCENARIO}]" --perf-reason' in verdict.sentence
+    assert "\n" not in verdict.sentence
+
+
+@pytest.mark.parametrize("name", WORSE)
+def test_without_an_entry_the_sentence_says_how_to_record_one(name: str) -> None:
+    judge, _ = WORSE[name]
+    verdict = judge(case(entry=None))
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert f'nox -s refresh -- -k "[{SCENARIO}]"' in verdict.sentence
+    assert "changed since" not in verdict.sentence
+
+
+@pytest.mark.parametrize("name", WORSE)
+def test_an_entry_without_the_figures_is_no_baseline_for_them(name: str) -> None:
+    judge, _ = WORSE[name]
+    bare = entry(component_peak_bytes={}, counts=Counts(), judged_ms=(), ratios=())
+    assert judge(case(entry=bare)).outcome is Outcome.NO_BASELINE
+
+
+def test_an_improvement_says_that_the_baseline_is_stale() -> None:
+    sentence = judge_counts(case(), counts(mm=1, add=400)).sentence
+    assert "the baseline is stale, renew it with: nox -s refresh" in sentence
+
+
+def test_the_command_repeats_the_options_that_the_run_was_given() -> None:
+    simulated = case(options="--perf-device simulated")
+    sentence = judge_absolute_latency(simulated, 250.0).sentence
+    assert f'nox -s refresh -- --perf-device simulated -k "[{SCENARIO}]"' in sentence
+
+
+def test_the_command_refreshes_where_the_run_itself_ran() -> None:
+    here = case(command="python -m pytest --perf-update-baselines")
+    sentence = judge_absolute_latency(here, 250.0).sentence
+    assert f'accept it with: python -m pytest --perf-update-baselines -k "[{SCENARIO}]"' in sentence
+
+
+def test_suspects_are_every_package_that_changed_or_none() -> None:
+    newer, same = case(), case(software=SOFTWARE)
+    assert newer.suspects(COUNTS) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
+    assert same.suspects(COUNTS) == "changed since the baseline: no package version"
+
+
+def test_suspects_of_a_latency_are_those_since_it_was_sampled() -> None:
+    sampled = Sampled("2025-12-24", "abc", {**SOFTWARE, "torch": "2.11.0"})
+    on = case(entry=entry(recorded=replace(entry().recorded, sampled=sampled)))
+    assert on.suspects(RATIO) == "changed since the baseline: torch 2.11.0 -> 2.13.0"
+    assert on.suspects(LATENCY) == on.suspects(RATIO)
+    assert on.suspects(COUNTS) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
+
+
+def test_figures_stand_in_the_verdict_as_numbers() -> None:
+    verdict = judge_peak_memory(case(), PEAKS, "ledger")
+    assert (verdict.measured, verdict.baseline) == (600 * MIB, 512 * MIB)
+    assert verdict.limit == pytest.approx(512 * MIB * 1.001)
+
+
+@pytest.mark.parametrize("same_hardware", [True, False])
+def test_memory_counts_and_images_are_judged_on_every_machine(same_hardware: bool) -> None:
+    here = case(same_hardware=same_hardware)
+    assert judge_peak_memory(here, PEAKS, "ledger").outcome is Outcome.REGRESSION
+    assert judge_counts(here, counts(mm=9999, add=400)).outcome is Outcome.REGRESSION
+    assert judge_images(here, 0.5, 0.9).outcome is Outcome.REGRESSION
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_comparison_accepts_and_renews_nothing(outcome: Outcome) -> None:
+    verdict = SideCase(SCENARIO, entry(), NEWER).verdict(COUNTS, outcome, "2 calls")
+    assert verdict.sentence == f"{SCENARIO}: 2 calls"
+
+
+def test_a_comparison_calls_its_entry_base() -> None:
+    verdict = judge_peak_memory(SideCase(SCENARIO, entry(), NEWER), PEAKS, "ledger")
+    assert "against base's 512.00 MiB" in verdict.sentence

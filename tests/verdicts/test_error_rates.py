@@ -1,0 +1,96 @@
+"""How often judgements err, by simulation of whole ones: another sample until they decide."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fixtures.records.timing import Sample
+from fixtures.verdicts import (
+    MAX_SAMPLES,
+    RATIO_TOLERANCE,
+    REGRESSION_ERROR,
+    Outcome,
+    SideCase,
+    judge_change,
+    judge_ratio,
+    latency,
+)
+from fixtures.verdicts.statistics import spread_of
+from tests.support.runs import entry
+from tests.verdicts.cases import case, timed
+
+RUNS = 1000
+PROCESSES = 10
+OTHERS = 11
+"""Processes of a baseline, and further scenarios beside it, each with a spread of its own."""
+MOST_FALSE_ALARMS = RUNS * REGRESSION_ERROR + 3 * math.sqrt(RUNS * REGRESSION_ERROR)
+"""What a rate of the stated error stays below in all but one of a thousand simulations."""
+
+
+def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
+    """The outcomes of `RUNS` scenarios that are slower by this share."""
+    chance = np.random.default_rng(seed)
+    scales = deviation * np.exp(chance.uniform(-0.5, 0.5, OTHERS))
+    found = []
+    for _ in range(RUNS):
+        ratios = tuple(np.exp(chance.normal(0, deviation, PROCESSES)))
+        others = spread_of([list(chance.normal(0, scale, PROCESSES)) for scale in scales])
+        on = case(entry=timed(ratios), others=others)
+        samples: list[Sample] = []
+        outcome = Outcome.INCONCLUSIVE
+        while outcome is Outcome.INCONCLUSIVE and len(samples) < MAX_SAMPLES:
+            samples.append(Sample(math.log1p(slowdown) + chance.normal(0, deviation), 0.0))
+            outcome = judge_ratio(on, samples, RATIO_TOLERANCE).outcome
+        found.append(outcome)
+    return found
+
+
+@pytest.mark.parametrize("deviation", [0.02, 0.10, 0.30])
+def test_unchanged_code_fails_in_at_most_half_a_percent_of_comparisons(deviation: float) -> None:
+    alarms = outcomes(0.0, deviation, seed=1).count(Outcome.REGRESSION)
+    assert alarms <= MOST_FALSE_ALARMS
+
+
+def test_a_rule_that_forgets_its_further_samples_would_be_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(latency, "regression_error", lambda _: REGRESSION_ERROR)
+    alarms = outcomes(0.0, 0.10, seed=1).count(Outcome.REGRESSION)
+    assert alarms > MOST_FALSE_ALARMS
+
+
+def test_unchanged_code_on_a_quiet_machine_passes() -> None:
+    found = outcomes(0.0, 0.015, seed=2)
+    assert found.count(Outcome.REGRESSION) <= RUNS * REGRESSION_ERROR
+    assert found.count(Outcome.PASS) >= 0.98 * RUNS
+
+
+def test_a_slowdown_of_30_percent_always_fails() -> None:
+    assert set(outcomes(0.30, 0.02, seed=3)) == {Outcome.REGRESSION}
+
+
+@pytest.mark.parametrize("deviation", [0.02, 0.05])
+def test_a_loss_that_a_pass_rules_out_seldom_passes(deviation: float) -> None:
+    """Each sample may pass it in 5 % of cases; further samples add to that, bounded here."""
+    passed = outcomes(RATIO_TOLERANCE.same.excluded, deviation, seed=4).count(Outcome.PASS)
+    assert passed <= 0.18 * RUNS
+    larger = outcomes(2 * RATIO_TOLERANCE.same.excluded, deviation, seed=5).count(Outcome.PASS)
+    assert larger <= 0.06 * RUNS
+
+
+def test_an_unchanged_release_seldom_fails_though_it_is_sampled_again() -> None:
+    """Stated: one in two hundred; half of it is what 2,000 trials can tell from more."""
+    chance = np.random.default_rng(1)
+    on = SideCase("storybook-bf16", entry(), {})
+    alarms = 0
+    for _ in range(2000):
+        samples: list[Sample] = []
+        outcome = Outcome.INCONCLUSIVE
+        while outcome is Outcome.INCONCLUSIVE and len(samples) < MAX_SAMPLES:
+            samples.append(Sample(chance.normal(0, 0.015), 0.001))
+            outcome = judge_change(on, samples).outcome
+        alarms += outcome is Outcome.REGRESSION
+    assert alarms <= 10

@@ -1,0 +1,74 @@
+"""Similarity: its limits, what is impossible, and that a wrong image is never accepted."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fixtures.verdicts import (
+    SIDES_SSIM,
+    SSIM_ROUNDING,
+    Outcome,
+    SideCase,
+    judge_images,
+    judge_similarity,
+)
+from tests.support.runs import entry
+from tests.verdicts.cases import NEWER, SCENARIO, case
+
+SIDES = SideCase(SCENARIO, entry(), NEWER)
+
+
+@pytest.mark.parametrize(
+    ("ssim", "outcome"),
+    [
+        (1.0, Outcome.PASS),
+        (0.98, Outcome.PASS),
+        (math.nextafter(0.98, 0), Outcome.REGRESSION),
+        (0.0, Outcome.REGRESSION),
+        (-0.5, Outcome.REGRESSION),
+        (-1.0, Outcome.REGRESSION),
+        (1 + SSIM_ROUNDING / 2, Outcome.PASS),
+        (1 + SSIM_ROUNDING * 2, Outcome.BROKEN),
+        (-2.0, Outcome.BROKEN),
+        (math.inf, Outcome.BROKEN),
+        (-math.inf, Outcome.BROKEN),
+        (math.nan, Outcome.BROKEN),
+    ],
+)
+def test_similarity_is_judged_by_its_minimum(ssim: float, outcome: Outcome) -> None:
+    assert judge_images(case(), ssim, 0.98).outcome is outcome
+    assert judge_similarity(SIDES, ssim, 0.98).outcome is outcome
+
+
+def test_images_need_no_baseline() -> None:
+    new = case(entry=None)
+    assert judge_images(new, 0.99, 0.98).outcome is Outcome.PASS
+    verdict = judge_images(new, 0.9, 0.98)
+    assert verdict.outcome is Outcome.REGRESSION
+    assert "no baseline to compare with" in verdict.sentence
+
+
+def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
+    sentence = judge_images(case(), 0.5, 0.98).sentence
+    for part in (SCENARIO, "0.5000", "limit 0.9800", "baseline has 0.9950", "torch 2.12.0"):
+        assert part in sentence
+    assert "refresh" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("ssim", "min_ssim", "outcome"),
+    [
+        (SIDES_SSIM, 1.0, Outcome.PASS),
+        (math.nextafter(SIDES_SSIM, 0), 1.0, Outcome.REGRESSION),
+        (0.95, 0.95, Outcome.PASS),
+        (math.nextafter(0.95, 0), 0.95, Outcome.REGRESSION),
+    ],
+)
+def test_both_sides_draw_alike_as_far_as_the_technique_itself_must(
+    ssim: float, min_ssim: float, outcome: Outcome
+) -> None:
+    verdict = judge_similarity(SIDES, ssim, min_ssim)
+    assert verdict.outcome is outcome
+    assert (verdict.baseline, verdict.limit) == (1.0, min(min_ssim, SIDES_SSIM))

@@ -1,0 +1,244 @@
+"""Latency: limits, what never passes, what cannot be compared, and what is left undecided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.records.timing import Sample
+from fixtures.verdicts import (
+    ABSOLUTE_TOLERANCE,
+    MAX_SAMPLES,
+    RATIO_TOLERANCE,
+    Case,
+    Outcome,
+    SideCase,
+    Verdict,
+    judge_absolute_latency,
+    judge_change,
+    judge_ratio,
+)
+from fixtures.verdicts.statistics import NO_OTHERS, Spread
+from tests.support.runs import entry, sample
+from tests.verdicts.cases import NEWER, SCENARIO, case, timed
+
+WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+MARGIN = RATIO_TOLERANCE.same
+CERTAIN = timed((1.0,) * 60)
+"""Of so many equal processes that the baseline itself leaves no doubt."""
+SIDES = SideCase(SCENARIO, entry(), NEWER)
+
+
+def judged(
+    ratio: float, *, processes: int = 1, on: Case | None = None, standard_error: float = 0.001
+) -> Verdict:
+    samples = [sample(ratio, standard_error)] * processes
+    return judge_ratio(on or case(), samples, RATIO_TOLERANCE)
+
+
+# The ratio to the reference
+
+
+@pytest.mark.parametrize(
+    ("ratio", "outcome"),
+    [(1.5, Outcome.REGRESSION), (1.0, Outcome.INCONCLUSIVE), (0.6, Outcome.IMPROVEMENT)],
+)
+def test_one_process_sees_a_large_change_and_passes_nothing(ratio: float, outcome: Outcome) -> None:
+    assert judged(ratio).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("ratio", "outcome"),
+    [
+        (1 + MARGIN.regression - 1e-3, Outcome.PASS),
+        (1 + MARGIN.regression + 1e-3, Outcome.REGRESSION),
+        (1 / (1 + MARGIN.regression - 1e-3), Outcome.PASS),
+        (1 / (1 + MARGIN.regression + 1e-3), Outcome.IMPROVEMENT),
+    ],
+)
+def test_a_certain_change_is_judged_by_the_margin(ratio: float, outcome: Outcome) -> None:
+    assert judged(ratio, processes=12, on=case(entry=CERTAIN)).outcome is outcome
+
+
+def test_a_loss_beyond_the_margin_is_no_regression_before_it_is_beyond_doubt() -> None:
+    on = case(entry=CERTAIN)
+    assert judged(1.03, processes=1, on=on).outcome is Outcome.INCONCLUSIVE
+    assert judged(1.03, processes=12, on=on).outcome is Outcome.REGRESSION
+
+
+def test_the_more_scenarios_a_run_judges_the_surer_a_regression_must_be() -> None:
+    alone, among_many = (
+        judged(1.04, on=case(entry=CERTAIN, comparisons=count)) for count in (1, 1000)
+    )
+    assert (alone.outcome, among_many.outcome) == (Outcome.REGRESSION, Outcome.INCONCLUSIVE)
+
+
+def test_what_other_scenarios_say_of_the_spread_can_decide() -> None:
+    alone, helped = (
+        judged(1.06, on=case(entry=timed((0.99, 1.0, 1.01)), others=others))
+        for others in (NO_OTHERS, Spread(0.01, 40.0))
+    )
+    assert (alone.outcome, helped.outcome) == (Outcome.INCONCLUSIVE, Outcome.REGRESSION)
+
+
+def test_no_change_is_certain_within_the_margin_and_no_loss_passes_beyond_what_is_excluded() -> (
+    None
+):
+    seen: set[Outcome] = set()
+
+    @WIDE
+    @given(
+        ratio=st.floats(0.9, 1.12),
+        spread=st.floats(0.0, 0.02),
+        standard_error=st.floats(0.0, 0.02),
+        processes=st.integers(1, MAX_SAMPLES),
+    )
+    def check(ratio: float, spread: float, standard_error: float, processes: int) -> None:
+        stored = timed([math.exp(spread * step) for step in (-1, -0.5, 0, 0.5, 1) * 4])
+        outcome = judged(
+            ratio,
+            processes=processes,
+            on=case(entry=stored),
+            standard_error=standard_error,
+        ).outcome
+        seen.add(outcome)
+        if outcome is Outcome.PASS:
+            assert ratio < 1 + MARGIN.excluded
+        if outcome is Outcome.REGRESSION:
+            assert ratio > 1 + MARGIN.regression
+        if outcome is Outcome.IMPROVEMENT:
+            assert ratio < 1 / (1 + MARGIN.regression)
+
+    check()
+    assert seen == {
+        Outcome.PASS,
+        Outcome.REGRESSION,
+        Outcome.IMPROVEMENT,
+        Outcome.INCONCLUSIVE,
+    }
+
+
+@pytest.mark.parametrize("processes", [1, 2, MAX_SAMPLES])
+def test_huge_noise_is_inconclusive_and_never_a_pass(processes: int) -> None:
+    noisy = case(entry=timed((0.6, 0.8, 1.0, 1.25, 1.67)))
+    between = judged(1.0, processes=processes, on=noisy)
+    within = judged(1.0, processes=processes, standard_error=0.5)
+    assert between.outcome is within.outcome is Outcome.INCONCLUSIVE
+    assert "a slowdown of up to" in between.sentence
+    assert "% cannot be ruled out" in between.sentence
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_ratio_that_is_not_a_number_is_broken(value: float) -> None:
+    samples = [sample(1.0), Sample(value, 0.01)]
+    assert judge_ratio(case(), samples, RATIO_TOLERANCE).outcome is Outcome.BROKEN
+    assert judge_change(SIDES, samples).outcome is Outcome.BROKEN
+
+
+@pytest.mark.parametrize("error", [math.nan, math.inf])
+def test_a_ratio_of_unknown_uncertainty_does_not_pass(error: float) -> None:
+    samples = [Sample(0.0, error)]
+    for verdict in (judge_ratio(case(), samples, RATIO_TOLERANCE), judge_change(SIDES, samples)):
+        assert verdict.outcome is Outcome.INCONCLUSIVE
+        assert "a slowdown of up to" in verdict.sentence
+
+
+def test_no_sample_at_all_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        judge_ratio(case(), [], RATIO_TOLERANCE)
+    with pytest.raises(ValueError, match="at least one sample"):
+        judge_change(SIDES, [])
+
+
+def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere() -> None:
+    elsewhere = case(same_hardware=False)
+    assert judged(1.3).outcome is Outcome.REGRESSION
+    assert judged(1.3, on=elsewhere).outcome is Outcome.PASS
+    assert judged(2.0, on=elsewhere).outcome is Outcome.REGRESSION
+
+
+def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
+    verdict = judged(9.0, on=case(same_hardware=False, ratio_is_comparable=False))
+    assert verdict.outcome is Outcome.UNSUPPORTED
+    assert "instruction sets" in verdict.sentence
+
+
+def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
+    stored = entry(recorded=replace(entry().recorded, timing={"steps": 20}))
+    verdict = judged(1.0, on=case(entry=stored, timing={"steps": 3}))
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert "another call (steps 20; now steps 3)" in verdict.sentence
+    assert "accept it with" in verdict.sentence
+    unsaid = judged(1.0, on=case(timing={"steps": 3}))
+    assert "(not stated; now steps 3)" in unsaid.sentence
+    same = case(entry=stored, timing={"steps": 20})
+    assert judged(1.0, processes=3, on=same).outcome is Outcome.PASS
+
+
+# Head against base
+
+
+@pytest.mark.parametrize(
+    ("ratio", "outcome"),
+    [
+        (1.0, Outcome.PASS),
+        (1 + MARGIN.regression - 1e-3, Outcome.PASS),
+        (1 + MARGIN.regression + 1e-3, Outcome.REGRESSION),
+        (1 / (1 + MARGIN.regression - 1e-3), Outcome.PASS),
+        (1 / (1 + MARGIN.regression + 1e-3), Outcome.IMPROVEMENT),
+    ],
+)
+def test_a_change_of_twelve_pairs_is_judged_by_the_margin(ratio: float, outcome: Outcome) -> None:
+    assert judge_change(SIDES, [sample(ratio)] * 12).outcome is outcome
+
+
+def test_one_pair_decides_nothing_small() -> None:
+    assert judge_change(SIDES, [sample(1.05)]).outcome is Outcome.INCONCLUSIVE
+    sentence = judge_change(SIDES, [sample(1.0)]).sentence
+    assert "a slowdown of up to" in sentence
+    assert "1 pair of processes" in sentence
+
+
+def test_a_gain_of_note_must_be_ruled_out_too() -> None:
+    samples = [sample(0.93), sample(0.95)]
+    verdict = judge_change(SIDES, samples)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "a speed-up of up to" in verdict.sentence
+    assert judge_ratio(case(), samples, RATIO_TOLERANCE).outcome is not Outcome.INCONCLUSIVE
+
+
+# The absolute time
+
+
+@pytest.mark.parametrize(
+    ("judged_ms", "outcome"),
+    [
+        (50.0, Outcome.PASS),
+        (100.0 * (1 + ABSOLUTE_TOLERANCE), Outcome.PASS),
+        (math.nextafter(100.0 * (1 + ABSOLUTE_TOLERANCE), math.inf), Outcome.REGRESSION),
+        (math.nan, Outcome.BROKEN),
+        (math.inf, Outcome.BROKEN),
+        (-math.inf, Outcome.BROKEN),
+        (0.0, Outcome.BROKEN),
+        (-1.0, Outcome.BROKEN),
+    ],
+)
+def test_absolute_latency_fails_beyond_a_doubling_only(judged_ms: float, outcome: Outcome) -> None:
+    assert judge_absolute_latency(case(), judged_ms).outcome is outcome
+
+
+def test_absolute_latency_is_compared_with_the_baselines_median() -> None:
+    skewed = case(entry=entry(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)))
+    assert judge_absolute_latency(skewed, 2.0).outcome is Outcome.PASS
+    assert judge_absolute_latency(skewed, 2.1).outcome is Outcome.REGRESSION
+
+
+def test_absolute_latency_is_not_judged_elsewhere_and_says_how_to_change_that() -> None:
+    verdict = judge_absolute_latency(case(same_hardware=False), 10_000.0)
+    assert verdict.outcome is Outcome.UNSUPPORTED
+    assert "other hardware" in verdict.sentence
+    assert "nox -s refresh" in verdict.sentence
