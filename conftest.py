@@ -20,6 +20,7 @@ from fixtures.scenarios import (
     find_workload,
 )
 from fixtures.settings import OPTIONS, Settings, SettingsError
+from fixtures.suite.cases import check_weights
 from fixtures.suite.hints import names_meant
 from fixtures.suite.parallel import (
     OUTPUT,
@@ -66,9 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
     take_accelerator(config)
     try:
         settings = Settings.parse(config.getoption)
-        settings.check_weights()
         for name in settings.workloads:
             find_workload(name)
+        check_weights(settings, selected_scenarios(settings))
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     except UnknownWorkloadError as error:

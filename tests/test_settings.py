@@ -246,22 +246,3 @@ def test_a_shell_gives_the_options_back_as_they_were(
     assert given_again.get("--perf-baselines", [str(BASELINES)]) == [str(folder)]
     if device == "simulated":
         assert given_again.get("--perf-profile", [DEFAULT_PROFILE]) == [profile]
-
-
-# Weights of one's own
-
-
-@pytest.mark.parametrize("weights", ["hub/name", "/a/folder"])
-def test_other_weights_are_not_judged_by_the_stored_baselines(weights: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        Settings(weights=weights).check_weights()
-    sentence = str(caught.value)
-    assert sentence.startswith("--perf-weights needs --perf-baselines DIR")
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
-
-
-def test_other_weights_have_baselines_of_their_own(tmp_path: Path) -> None:
-    Settings(weights="hub/name", baselines=tmp_path).check_weights()
-    Settings(baselines=tmp_path).check_weights()
-    Settings().check_weights()

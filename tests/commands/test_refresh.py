@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -351,14 +353,27 @@ def test_the_command_keeps_the_samples_of_another_machine_and_says_how_to_replac
     assert "to replace them" not in said
 
 
-def test_the_command_that_a_failure_prints_accepts_what_failed(tmp_path: Path) -> None:
-    refreshed(tmp_path, reason="first")
-    judged = (*fake_bench.OPTIONS, "--perf-baselines", str(tmp_path), "-k", "[storybook-bf16]")
-    assert run_suite(*judged).returncode == 0
+def test_the_command_that_a_failure_prints_accepts_what_failed_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "my baselines"
+    path = folder / fake_bench.KEY / "storybook.json"
+    both = ("-k", "[storybook-bf16] or [storybook-sdpa]")
+    refreshed(folder, *both, reason="first")
+    before = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+    judged = (*fake_bench.OPTIONS, "--perf-baselines", str(folder), *both)
     spoilt = {"FAKE_MORE": "storybook-bf16"}
-    assert run_suite(*judged, **spoilt).returncode == 1
-    refreshed(tmp_path, reason="accepted", **spoilt)
+    failed = run_suite(*judged, **spoilt)
+    assert failed.returncode == 1
+    command = re.search(r"accept it with: (.* --perf-reason \"WHY\")", failed.stdout)
+    assert command is not None
+    options = shlex.split(command[1])[shlex.split(command[1]).index("--perf-device") :]
+    accepted = run_suite(*fake_bench.PLUGIN, "--perf-update-baselines", *options, **spoilt)
+    assert accepted.returncode == 0, accepted.stdout
     assert run_suite(*judged, **spoilt).returncode == 0
+    after = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+    assert after["sdpa"] == before["sdpa"]
+    assert after["bf16"]["recorded"]["reason"] == "WHY"
 
 
 def test_a_scenario_that_is_refused_writes_no_other_either(tmp_path: Path) -> None:
@@ -372,13 +387,3 @@ def test_a_scenario_that_is_refused_writes_no_other_either(tmp_path: Path) -> No
     assert "a call left 2.00 MiB allocated; nothing is recorded" in result.stdout
     assert "No baseline was written" in result.stdout
     assert not folder.exists()
-
-
-def test_another_scenario_s_entry_stays_to_the_byte(tmp_path: Path) -> None:
-    path = tmp_path / fake_bench.KEY / "storybook.json"
-    refreshed(tmp_path, "-k", "[storybook-bf16] or [storybook-sdpa]", reason="first")
-    before = json.loads(path.read_text(encoding="utf-8"))["scenarios"]["sdpa"]
-    refreshed(tmp_path, reason="second", FAKE_MORE="storybook-bf16")
-    after = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
-    assert after["sdpa"] == before
-    assert after["bf16"]["recorded"]["reason"] == "second"

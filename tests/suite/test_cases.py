@@ -14,9 +14,9 @@ from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
 from fixtures.records.run import RunRecord
-from fixtures.scenarios import find_scenario
-from fixtures.settings import Settings
-from fixtures.suite.cases import Cases
+from fixtures.scenarios import find_scenario, scenarios
+from fixtures.settings import Settings, SettingsError
+from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.statistics import NO_OTHERS, spread_of
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import entry
@@ -59,7 +59,7 @@ def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
     case = cases(tmp_path, {}).case(FP16)
     assert case.entry is None
     assert case.same_hardware
-    assert case.refresh == 'nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"'
+    assert case.refresh.endswith(' -k "[storybook-fp16]" --perf-reason "WHY"')
 
 
 def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> None:
@@ -67,6 +67,24 @@ def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> Non
     case = cases(tmp_path, {}, settings).case(FP16)
     assert case.options == settings.chosen
     assert "--perf-weights 'my pipeline'" in case.refresh
+
+
+@pytest.mark.parametrize(
+    ("session", "command"),
+    [
+        ("perf", "nox -s refresh -- "),
+        ("refresh", "nox -s refresh -- "),
+        ("tests", "python -m pytest perf_tests --perf-update-baselines "),
+        (None, "python -m pytest perf_tests --perf-update-baselines "),
+    ],
+)
+def test_the_command_that_accepts_runs_with_the_packages_of_this_run(
+    session: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOX_CURRENT_SESSION", raising=False)
+    if session is not None:
+        monkeypatch.setenv("NOX_CURRENT_SESSION", session)
+    assert cases(tmp_path, {}).case(FP16).refresh.startswith(command)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +134,21 @@ def test_packages_that_changed_since_are_named(tmp_path: Path) -> None:
     changed = found.changed(found.case(FP16))
     assert f"torch 2.12.0 -> {now['torch']}" in changed
     assert found.changed(found.case(FP16.beside("bf16"))) == []
+
+
+@pytest.mark.parametrize(
+    ("workload", "weights"), [("storybook", "random"), ("storybook", "/a/folder"), ("sd15", "o/n")]
+)
+def test_own_weights_are_not_judged_by_the_stored_baselines(
+    workload: str, weights: str, tmp_path: Path
+) -> None:
+    found = scenarios([workload], weights)
+    with pytest.raises(SettingsError) as caught:
+        check_weights(Settings(weights=weights), found)
+    assert str(caught.value).startswith("--perf-weights needs --perf-baselines DIR")
+    check_weights(Settings(weights=weights, baselines=tmp_path), found)
+
+
+@pytest.mark.parametrize(("workload", "weights"), [("storybook", ""), ("sd15", "random")])
+def test_the_workload_s_own_weights_are(workload: str, weights: str) -> None:
+    check_weights(Settings(weights=weights), scenarios([workload], weights))

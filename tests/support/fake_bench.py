@@ -32,10 +32,8 @@ from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.runs import counts, timing
 
 KEY = "fake"
-OPTIONS = (
-    *("-p", "tests.support.fake_bench"),
-    *("--perf-device", "simulated", "--perf-workload", "storybook"),
-)
+PLUGIN = ("-p", "tests.support.fake_bench")
+OPTIONS = (*PLUGIN, "--perf-device", "simulated", "--perf-workload", "storybook")
 """Of a run on it."""
 PATCH = pytest.MonkeyPatch()
 if "FAKE_ACCELERATORS" in os.environ:

@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import RESERVED, SimulatedDevice
 from fixtures.devices.simulated.simulation import UnknownValueError
-from fixtures.records.counts import BYTES_TO_DEVICE, FLOPS, OPERATIONS, SYNCS
+from fixtures.records.counts import BYTES_TO_DEVICE, COPIES_TO_HOST, FLOPS, OPERATIONS, SYNCS
 from fixtures.records.run import WHOLE
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
@@ -171,18 +172,22 @@ def test_small_known_values_are_read_and_the_wait_is_counted() -> None:
         view = levels[:2]
         view += 1
         assert levels.tolist()[:2] == [8, 1.75]
+        totals = simulation.meter.counts().totals
         # .item(), .nonzero(), and .tolist() of its result and of the levels.
-        assert simulation.meter.counts().totals[SYNCS] == 4
+        assert (totals[SYNCS], totals[COPIES_TO_HOST]) == (4, 2)
 
 
-def test_writing_unknown_values_makes_all_views_unknown() -> None:
+@pytest.mark.parametrize("read", [lambda levels: levels.sum().item(), torch.Tensor.tolist])
+def test_writing_unknown_values_makes_all_views_unknown(
+    read: Callable[[torch.Tensor], object],
+) -> None:
     device = SimulatedDevice()
     with device.entered():
         levels = torch.zeros(5, device=device.torch_device)
         view = levels[:2]
         view.copy_(torch.randn(20_000, device=device.torch_device)[:2])
         with pytest.raises(UnknownValueError):
-            levels.sum().item()
+            read(levels)
 
 
 def test_a_device_that_is_too_small_says_so() -> None:
