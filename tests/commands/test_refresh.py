@@ -55,7 +55,7 @@ def recorded(
     stored: Entry | None = None,
     replace_samples: bool = False,
 ) -> Entry:
-    """Refresh where the scenario shows these observations in turn, the last one for ever."""
+    """Refresh where the scenario shows these observations in turn, the last one from then on."""
     showing = itertools.chain(seen, itertools.repeat(seen[-1] if seen else observation(of.id)))
     taken = iter(timings)
 
@@ -362,15 +362,15 @@ def test_the_command_that_a_failure_prints_accepts_what_failed_and_nothing_else(
     refreshed(folder, *both, reason="first")
     before = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
     judged = (*fake_bench.OPTIONS, "--perf-baselines", str(folder), *both)
-    spoilt = {"FAKE_MORE": "storybook-bf16"}
-    failed = run_suite(*judged, **spoilt)
+    faulty = {"FAKE_MORE": "storybook-bf16"}
+    failed = run_suite(*judged, **faulty)
     assert failed.returncode == 1
     command = re.search(r"accept it with: (.* --perf-reason \"WHY\")", failed.stdout)
     assert command is not None
     options = shlex.split(command[1])[shlex.split(command[1]).index("--perf-device") :]
-    accepted = run_suite(*fake_bench.PLUGIN, "--perf-update-baselines", *options, **spoilt)
+    accepted = run_suite(*fake_bench.PLUGIN, "--perf-update-baselines", *options, **faulty)
     assert accepted.returncode == 0, accepted.stdout
-    assert run_suite(*judged, **spoilt).returncode == 0
+    assert run_suite(*judged, **faulty).returncode == 0
     after = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
     assert after["sdpa"] == before["sdpa"]
     assert after["bf16"]["recorded"]["reason"] == "WHY"

@@ -70,7 +70,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def baselines(recorded: Path, tmp_path: Path) -> Path:
-    """A copy of them, to spoil."""
+    """A copy of them, to corrupt."""
     return shutil.copytree(recorded, tmp_path / "baselines")
 
 
@@ -97,7 +97,7 @@ def _add_an_orphan(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "sentence"),
+    ("corrupt", "sentence"),
     [
         (Path.unlink, "no entry in"),
         (_forget_the_entry, "no entry in"),
@@ -107,10 +107,10 @@ def _add_an_orphan(path: Path) -> None:
     ],
     ids=["missing", "no entry", "truncated", "another device's", "an orphan"],
 )
-def test_a_spoilt_baseline_fails_and_says_what_to_do(
-    baselines: Path, spoil: Callable[[Path], None], sentence: str
+def test_a_corrupt_baseline_fails_and_says_what_to_do(
+    baselines: Path, corrupt: Callable[[Path], None], sentence: str
 ) -> None:
-    spoil(baselines / fake_bench.KEY / "storybook.json")
+    corrupt(baselines / fake_bench.KEY / "storybook.json")
     expression = "test_entry_has_a_scenario or (test_scenario_has and [storybook-fp32])"
     result = run_suite(
         *(*fake_bench.OPTIONS, "-k", expression, "--perf-baselines", str(baselines)),

@@ -121,7 +121,7 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(tmp_path: P
     assert found.case(FP16.reference).others == NO_OTHERS
 
 
-def test_a_spoilt_baseline_is_refused(tmp_path: Path) -> None:
+def test_a_corrupt_baseline_is_refused(tmp_path: Path) -> None:
     found = cases(tmp_path, {"fp16": stored()})
     found.store.path("fake", "storybook").write_text("", encoding="utf-8")
     with pytest.raises(BaselineError, match="is empty"):

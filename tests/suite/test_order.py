@@ -12,7 +12,7 @@ from tests.support import fake_bench
 from tests.support.running import run_suite
 
 REVERSED = ("-p", "tests.support.reversed_order")
-SPOILT = {
+FAULTS = {
     "FAKE_MORE": "storybook-bf16",
     "FAKE_SLOW": "storybook-sdpa",
     "FAKE_IDLE": "storybook-channels_last",
@@ -53,10 +53,10 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def whole(fake: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A whole fake run in which four scenarios fail, each in a way of its own."""
-    return run(tmp_path_factory.mktemp("whole"), *fake, **SPOILT)
+    return run(tmp_path_factory.mktemp("whole"), *fake, **FAULTS)
 
 
-def test_the_whole_run_fails_where_it_was_spoilt_and_nowhere_else(whole: RunRecord) -> None:
+def test_the_whole_run_fails_where_there_is_a_fault_and_nowhere_else(whole: RunRecord) -> None:
     failed = {
         name: [one.metric for one in record.verdicts if one.outcome.fails(strict=False)]
         for name, record in whole.scenarios.items()
@@ -73,7 +73,7 @@ def test_the_whole_run_fails_where_it_was_spoilt_and_nowhere_else(whole: RunReco
 def test_the_last_test_first_finds_the_same(
     fake: tuple[str, ...], whole: RunRecord, tmp_path: Path
 ) -> None:
-    assert run(tmp_path, *fake, *REVERSED, **SPOILT) == whole
+    assert run(tmp_path, *fake, *REVERSED, **FAULTS) == whole
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_last_test_first_finds_the_same(
 def test_one_file_alone_says_what_it_says_in_the_whole_run(
     file: str, fake: tuple[str, ...], whole: RunRecord, tmp_path: Path
 ) -> None:
-    found = run(tmp_path, *fake, tests=f"perf_tests/{file}", **SPOILT)
+    found = run(tmp_path, *fake, tests=f"perf_tests/{file}", **FAULTS)
     everything = sentences(whole)
     for name, said in sentences(found).items():
         assert said <= everything[name]

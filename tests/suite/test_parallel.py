@@ -15,7 +15,7 @@ pytest.importorskip("xdist")
 
 REFRESH = ("--perf-update-baselines", "--perf-reason", "test")
 TWO = ("-n", "2")
-SPOILT = {"FAKE_MORE": "storybook-bf16", "FAKE_IDLE": "storybook-channels_last"}
+FAULTS = {"FAKE_MORE": "storybook-bf16", "FAKE_IDLE": "storybook-channels_last"}
 
 
 def _run(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -54,13 +54,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.fixture(scope="module")
 def serial(recorded: tuple[Path, str]) -> subprocess.CompletedProcess[str]:
     """A run in one process, with a regression, a technique without effect, and notes."""
-    return _run(recorded[0], **SPOILT)
+    return _run(recorded[0], **FAULTS)
 
 
 def test_the_summary_of_two_workers_is_that_of_one_process(
     recorded: tuple[Path, str], serial: subprocess.CompletedProcess[str]
 ) -> None:
-    parallel = _run(recorded[0], *TWO, **SPOILT)
+    parallel = _run(recorded[0], *TWO, **FAULTS)
     assert parallel.returncode == serial.returncode == pytest.ExitCode.TESTS_FAILED
     assert summary(parallel.stdout) == summary(serial.stdout)
     assert "14 judged: 12 passed, 2 failed" in serial.stdout
@@ -104,7 +104,7 @@ def test_two_workers_record_what_one_process_records(
 
 
 def test_a_failure_in_one_worker_writes_nothing(tmp_path: Path) -> None:
-    result = _run(tmp_path, *TWO, *REFRESH, **SPOILT)
+    result = _run(tmp_path, *TWO, *REFRESH, **FAULTS)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     assert "No baseline was written: the refresh did not finish without a failure." in result.stdout
     assert not _stored(tmp_path).exists()
@@ -128,7 +128,7 @@ def test_a_run_that_lost_a_worker_fails_and_says_so(recorded: tuple[Path, str]) 
 
 
 def test_the_first_failure_ends_the_run_with_what_was_found(recorded: tuple[Path, str]) -> None:
-    result = _run(recorded[0], *TWO, "-x", **SPOILT)
+    result = _run(recorded[0], *TWO, "-x", **FAULTS)
     assert result.returncode == pytest.ExitCode.INTERRUPTED, result.stdout
     assert "stopping after 1 failures" in result.stdout
     assert " judged: " in result.stdout

@@ -1,4 +1,4 @@
-"""Shards: together they run everything once, what belongs together stays so, and none is idle."""
+"""Shards: together they run everything once, and compared techniques stay in one of them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """A bench that measures nothing, so that runs of the suite cost nothing.
 
-`pytest perf_tests -p tests.support.fake_bench` has every figure from the scenario's name. The
-environment spoils single scenarios: `FAKE_MORE` does more work than before, `FAKE_SLOW` takes
-half as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_HANG`
-takes for ever, and `FAKE_CRASH` ends the process. `FAKE_HARDWARE` is what the device is called.
-With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker
-and its accelerator to the file `FAKE_LOG`.
+`pytest perf_tests -p tests.support.fake_bench` takes every figure from the scenario's name. The
+environment breaks single scenarios: `FAKE_MORE` does more work than before, `FAKE_SLOW` takes half
+as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_HANG` never
+returns, and `FAKE_CRASH` ends the process. `FAKE_HARDWARE` is what the device is called. With
+`FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker and
+its accelerator to the file `FAKE_LOG`.
 """
 
 from __future__ import annotations
