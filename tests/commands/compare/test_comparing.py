@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.compare.comparing import METRICS, Compared, Comparing, _place_both
+from fixtures.commands.compare.comparing import METRICS, Compared, Comparing, place_both
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.report import write_comparison
 from fixtures.commands.compare.table import closing_line, render
@@ -197,7 +197,7 @@ class Meeting:
 
 def test_both_sides_are_placed_at_once() -> None:
     barrier = threading.Barrier(2)
-    _place_both(Meeting(barrier), Meeting(barrier))
+    place_both(Meeting(barrier), Meeting(barrier))
 
 
 def test_a_head_that_cannot_be_imported_fails_everywhere(compare: Compare) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.commands.compare import __main__ as command
-from fixtures.commands.compare.comparing import Compared, Comparing, _place_both
+from fixtures.commands.compare.comparing import Compared, Comparing, place_both
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
@@ -75,7 +75,7 @@ def test_a_copy_of_the_denoisers_input_is_found(sides: Sides) -> None:
 
 def test_interleaved_rounds_time_each_side_with_its_own_packages(sides: Sides) -> None:
     for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
-        timing = interleaved(base, head, _place_both)(SDPA, Plan(groups=2, pairs=1))
+        timing = interleaved(base, head, place_both)(SDPA, Plan(groups=2, pairs=1))
         assert [len(group.reference_s) for group in timing.groups] == [2, 2]
         assert 0 < timing.evidence.cpu_share <= 1
         assert sign * timing.sample.log_ratio > math.log(1.3)
@@ -85,7 +85,7 @@ def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_respo
     sides: Sides,
 ) -> None:
     offload = find_scenario("storybook", "sequential_cpu_offload")
-    sample = interleaved(sides.base, sides.head, _place_both)
+    sample = interleaved(sides.base, sides.head, place_both)
     with pytest.raises(ScenarioError) as caught:
         sample(offload, Plan(groups=1, pairs=1))
     assert caught.value.side == "base"
