@@ -29,7 +29,7 @@ def run(folder: Path, *options: str, tests: str = "perf_tests", **environment: s
     for record in found.scenarios.values():
         record.verdicts.sort(key=lambda verdict: (verdict.metric, verdict.sentence))
     notes = sorted(note for note in found.notes if str(folder) not in note)
-    return replace(found, notes=notes, recorded_at="")
+    return replace(found, notes=notes, recorded_at="", commit="")
 
 
 def sentences(found: RunRecord) -> dict[str, set[str]]:
