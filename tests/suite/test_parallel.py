@@ -57,10 +57,15 @@ def serial(recorded: tuple[Path, str]) -> subprocess.CompletedProcess[str]:
     return _run(recorded[0], **FAULTS)
 
 
+@pytest.fixture(scope="module")
+def parallel(recorded: tuple[Path, str]) -> subprocess.CompletedProcess[str]:
+    """The same in two workers, with a line for each test."""
+    return _run(recorded[0], *TWO, "-v", **FAULTS)
+
+
 def test_the_summary_of_two_workers_is_that_of_one_process(
-    recorded: tuple[Path, str], serial: subprocess.CompletedProcess[str]
+    parallel: subprocess.CompletedProcess[str], serial: subprocess.CompletedProcess[str]
 ) -> None:
-    parallel = _run(recorded[0], *TWO, **FAULTS)
     assert parallel.returncode == serial.returncode == pytest.ExitCode.TESTS_FAILED
     assert summary(parallel.stdout) == summary(serial.stdout)
     assert "14 judged: 12 passed, 2 failed" in serial.stdout
@@ -70,12 +75,11 @@ def test_the_summary_of_two_workers_is_that_of_one_process(
 
 
 def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_worker(
-    recorded: tuple[Path, str],
+    parallel: subprocess.CompletedProcess[str],
 ) -> None:
-    result = _run(recorded[0], *TWO, "-v")
     groups = groups_of(scenarios(["storybook"]))
     workers: dict[str, set[str]] = {}
-    for line in result.stdout.splitlines():
+    for line in parallel.stdout.splitlines():
         if line.startswith("[gw") and "[storybook" in line:
             name = line.rpartition("[")[2].partition("]")[0]
             workers.setdefault(groups[name], set()).add(line[:5])
