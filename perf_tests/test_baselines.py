@@ -56,8 +56,8 @@ def test_refresh(
     """Runs alone, and only with --perf-update-baselines: measure, and stage the new entry."""
     device = measurements.observations.device
     names = (device.key, scenario.workload.name, scenario.technique.id)
-    stored = store.entry(*names)
     try:
+        stored = store.entry(*names)
         entry = record_entry(
             scenario,
             measurements.observations,
@@ -68,7 +68,7 @@ def test_refresh(
             stored=stored,
             replace_samples=settings.replace_samples,
         )
-    except ScenarioError as error:
+    except (BaselineError, ScenarioError) as error:
         pytest.fail(str(error), pytrace=False)
     run_record.note(differences(scenario, stored, entry))
     if stored and keeps_samples(stored, scenario, device) and not settings.replace_samples:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from fixtures.commands.compare.line_process import LineProcess
 from fixtures.commands.compare.messages import Recording
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.measuring.rounds import Plan
@@ -121,3 +123,15 @@ def test_closing_what_is_timed_starts_no_process(side: Make) -> None:
     sound = side("sound")
     sound.timed(BF16).close()
     assert not sound.is_running
+
+
+def test_sets_have_one_order_in_every_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever seed the comparison itself runs with."""
+    orders = set()
+    for seed in ("1", "2", "random"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        program = "print(list({'vae', 'unet', 'text_encoder', 'tokenizer', 'scheduler'}))"
+        process = LineProcess([sys.executable, "-c", program], tmp_path / "log.txt")
+        orders.add(process.exchange("", limit_s=60.0))
+        process.end()
+    assert len(orders) == 1
