@@ -23,25 +23,31 @@ DATA_URIS = st.lists(st.just("data:image/webp;base64,AAAA"), max_size=2)
 COUNTS = st.builds(Counts, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS)
 
 SECONDS = st.floats(1e-9, 1e9)
-GROUPS = st.integers(0, 2).flatmap(
-    lambda pairs: st.builds(
-        Group,
-        st.tuples(*[SECONDS] * (pairs + 1)),
-        st.tuples(*[SECONDS] * pairs),
-        st.just(()) | st.tuples(*[st.booleans()] * pairs),
+
+
+def _groups(fewest: int, *, disturbed: bool = True) -> st.SearchStrategy[Group]:
+    """Groups of at least so many pairs of rounds."""
+    return st.integers(fewest, 2).flatmap(
+        lambda pairs: st.builds(
+            Group,
+            st.tuples(*[SECONDS] * (pairs + 1)),
+            st.tuples(*[SECONDS] * pairs),
+            st.just(()) | st.tuples(*[st.booleans() if disturbed else st.just(False)] * pairs),
+        )
     )
-)
-TIMINGS = st.builds(
+
+
+TIMINGS = st.builds(  # a timing has at least one undisturbed pair of rounds
     Timing,
-    st.lists(GROUPS, max_size=2).map(tuple),
-    st.lists(SECONDS, max_size=3).map(tuple),
+    st.tuples(_groups(1, disturbed=False), _groups(0)) | st.tuples(_groups(1, disturbed=False)),
+    st.lists(SECONDS, min_size=1, max_size=3).map(tuple),
     st.builds(Evidence, FIGURES, FIGURES, FIGURES, NAMES),
 )
 TIMELINES = st.builds(
     Timeline,
-    stride=WHOLE_NUMBERS,
+    stride=st.integers(1, 2**60),
     live_bytes=st.lists(WHOLE_NUMBERS, max_size=3).map(tuple),
-    phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), max_size=3).map(tuple),
+    phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), min_size=1, max_size=3).map(tuple),
     peak_at=WHOLE_NUMBERS,
     alive_at_peak=NAMED_NUMBERS,
     work=st.dictionaries(NAMES, st.tuples(*[WHOLE_NUMBERS] * 3), max_size=3),
