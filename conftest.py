@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fixtures.measuring.recording import new_run
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError
 from fixtures.records.merging import MESSAGE, Message, Workers
+from fixtures.records.outcome import ScenarioError
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.terminal import closing_line, render
 from fixtures.scenarios import (
@@ -36,6 +38,7 @@ from fixtures.suite.sharding import cost_s, shard
 from fixtures.suite.stash import (
     DEVICE,
     POSITION,
+    PROVES_NOTHING,
     RECORDED,
     RUN,
     SCENARIOS,
@@ -192,6 +195,24 @@ def _checked_device(config: pytest.Config) -> Device:
     return device
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Our own errors are sentences; one of a fixture that measures is the test's failure."""
+    report = yield
+    if call.excinfo is None or PERF_TESTS not in item.path.parents:
+        return report
+    error = call.excinfo.value
+    if isinstance(error, (BaselineError, ScenarioError)):
+        report.longrepr = str(error)
+    elif not isinstance(error, pytest.fail.Exception):
+        return report
+    if report.when == "setup":
+        report.when = "call"
+    return report
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[RUN].position = item.stash.get(POSITION, 0)
@@ -242,6 +263,8 @@ def _finish(session: pytest.Session, exitstatus: int) -> None:
     if not config.stash[SETTINGS].update_baselines:
         if workers.lost:
             run.note(f"Figures may be missing: {workers.lost}.")
+        elif exitstatus == pytest.ExitCode.OK and run.scenarios and not _judged(config):
+            _fail(session, "Nothing was judged: every test of the selected scenarios was skipped")
         return
     if workers.lost:
         run.note(f"No baseline was written: {workers.lost}.")
@@ -252,12 +275,31 @@ def _finish(session: pytest.Session, exitstatus: int) -> None:
     store = config.stash[STORE]
     try:
         store.stage_all(workers.staged)
+        if run.scenarios and not store.staged:
+            _fail(session, "No baseline was recorded: every selected scenario was skipped")
         config.stash[RECORDED] = {f"{one.workload}-{one.technique}" for one in store.staged}
         for path in store.commit():
             run.note(f"Baseline written: {path}")
     except BaselineError as error:
         run.note(str(error))
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _judged(config: pytest.Config) -> bool:
+    """Whether there is a verdict, or a test that needs none has said something."""
+    if config.stash[RUN].judged:
+        return True
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    stats = reporter.stats if reporter else {}
+    names = {f"[{name}]" for name in config.stash[RUN].scenarios}
+    told = [*stats.get("passed", ()), *stats.get("xfailed", ())]
+    return any(report.nodeid.endswith(name) for report in told for name in names)
+
+
+def _fail(session: pytest.Session, sentence: str) -> None:
+    """Fail a run that proves nothing, and say so however quiet it is."""
+    session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    session.config.stash[PROVES_NOTHING] = f"{sentence}; -rs shows the reasons."
 
 
 def pytest_terminal_summary(
@@ -271,10 +313,13 @@ def pytest_terminal_summary(
         return
     color = terminalreporter.hasmarkup and "NO_COLOR" not in os.environ
     width = terminalreporter._tw.fullwidth
+    strict = config.stash[SETTINGS].strict
     if terminalreporter.verbosity >= 0:
         terminalreporter.section("performance")
         recorded = config.stash.get(RECORDED, set())
-        terminalreporter.write(render(run, width=width, color=color, recorded=recorded))
-    strict = config.stash[SETTINGS].strict
+        text = render(run, width=width, color=color, strict=strict, recorded=recorded)
+        terminalreporter.write(text)
     if not config.stash[SETTINGS].update_baselines:
         terminalreporter.write_line(closing_line(run, strict=strict))
+    if PROVES_NOTHING in config.stash:
+        terminalreporter.write_line(config.stash[PROVES_NOTHING], red=True)

@@ -233,7 +233,7 @@ def test_a_failure_is_a_verdict_no_baseline_and_tried_again(
     made = survey(bench, tmp_path)
     files = made.write(FOUND, BaselineStore(tmp_path / "none"))
     broken = RESULTS.read(files[0]).scenarios["storybook-bf16"]
-    assert broken.status == "broken"
+    assert broken.outcome is Outcome.BROKEN
     assert [(one.metric, one.sentence) for one in broken.verdicts] == [
         (metric, "storybook-bf16: ran out of memory")
     ]

@@ -63,7 +63,7 @@ def test_no_verdict_and_no_figure_of_a_scenario_is_lost() -> None:
     )
     record = run.scenarios["storybook-fp16"]
     assert record.verdicts == [good, bad]
-    assert record.status == "regression"
+    assert record.outcome is Outcome.REGRESSION
     assert (record.peak_bytes, record.ssim, record.speedup) == (7, 0.5, Interval(2.0, 1.0, 3.0))
     assert record.counts == entry().counts
     assert run.notes == []

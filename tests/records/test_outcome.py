@@ -20,6 +20,7 @@ def test_the_most_severe_verdict_speaks_and_the_first_among_equals() -> None:
 def test_what_was_not_judged_is_less_severe_than_a_pass_and_every_failure_more() -> None:
     severities = {outcome: outcome.severity for outcome in Outcome}
     failing = [one for one in Outcome if one.fails(strict=True)]
+    assert severities[Outcome.NOT_JUDGED] < severities[Outcome.UNSUPPORTED]
     assert severities[Outcome.UNSUPPORTED] < severities[Outcome.PASS]
     assert all(severities[one] > severities[Outcome.PASS] for one in failing)
 
@@ -30,6 +31,26 @@ def test_a_strict_run_fails_the_undecided_and_the_stale_too(outcome: Outcome) ->
     assert outcome.fails(strict=False) is (outcome in failed)
     strict = failed | {Outcome.INCONCLUSIVE, Outcome.IMPROVEMENT}
     assert outcome.fails(strict=True) is (outcome in strict)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "strict"),
+    [
+        (Outcome.PASS, "passed", "passed"),
+        (Outcome.IMPROVEMENT, "passed", "failed"),
+        (Outcome.INCONCLUSIVE, "undecided", "failed"),
+        (Outcome.REGRESSION, "failed", "failed"),
+        (Outcome.NO_BASELINE, "failed", "failed"),
+        (Outcome.NOT_JUDGED, "not judged", "not judged"),
+        (Outcome.UNSUPPORTED, "not judged", "not judged"),
+    ],
+)
+def test_what_was_not_judged_neither_passes_nor_fails(
+    outcome: Outcome, result: str, strict: str
+) -> None:
+    assert outcome.result(strict=False) == result
+    assert outcome.result(strict=True) == strict
+    assert outcome.judges is (result != "not judged")
 
 
 ERROR = ScenarioError("sd15-fp16", Outcome.BROKEN, "image 1 is black", side="head")

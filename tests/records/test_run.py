@@ -18,8 +18,8 @@ RUN = run_record(
     scenario_record("e", Outcome.NO_BASELINE),
     scenario_record("f", unsupported="no such device"),
     scenario_record("g"),
-    scenario_record("h", Outcome.UNSUPPORTED, Outcome.PASS),
-    scenario_record("i", Outcome.UNSUPPORTED),
+    scenario_record("h", Outcome.NOT_JUDGED, Outcome.PASS),
+    scenario_record("i", Outcome.NOT_JUDGED),
 )
 
 
@@ -46,7 +46,7 @@ def test_a_strict_run_fails_what_is_undecided_or_stale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "status"),
+    ("name", "outcome"),
     [
         ("a", "pass"),
         ("d", "regression"),
@@ -56,8 +56,17 @@ def test_a_strict_run_fails_what_is_undecided_or_stale() -> None:
         ("i", "not judged"),
     ],
 )
-def test_the_status_of_a_scenario_is_its_worst_outcome(name: str, status: str) -> None:
-    assert RUN.scenarios[f"storybook-{name}"].status == status
+def test_the_outcome_of_a_scenario_is_the_worst_of_what_was_judged(name: str, outcome: str) -> None:
+    assert RUN.scenarios[f"storybook-{name}"].outcome.value == outcome
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_run_is_judged_by_any_verdict_that_judges(outcome: Outcome) -> None:
+    run = run_record(
+        scenario_record("a", Outcome.NOT_JUDGED), scenario_record("b", Outcome.NOT_JUDGED, outcome)
+    )
+    assert run.judged is outcome.judges
+    assert not run_record(scenario_record("c"), scenario_record("d", unsupported="no")).judged
 
 
 def test_the_worst_verdict_speaks_for_a_scenario() -> None:

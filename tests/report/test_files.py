@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, ScenarioRecord
 from fixtures.report import files
@@ -38,10 +39,32 @@ def test_counts_and_failures_come_first_and_every_scenario_has_a_row() -> None:
     text = markdown(MIXED, strict=False)
     assert text.index("1 failed") < text.index("- fp16 is slower") < text.index("| technique")
     assert "**Failed**\n\n- fp16 is slower\n\n**Undecided**\n\n- sdpa is undecided" in text
-    assert "| fp16 | 120 ms | ❌ regression (latency ratio) |" in text
-    assert "| bf16 | 120 ms | ✅ pass |" in text
+    assert "| fp16 | 120 ms ✗ | ❌ regression (latency ratio) |" in text
+    assert "| bf16 | 120 ms ✓ | ✅ pass |" in text
+    assert "| sdpa | 120 ms ? | ❔ inconclusive" in text
+    assert "Behind a figure: ✓ passed, ✗ failed, ? undecided, - not judged." in text
     assert "storybook: 3 scenarios" in text
     assert "- tf32: unsupported: needs CUDA" in text
+
+
+def test_a_failure_s_row_has_the_count_that_changed_and_the_rest_says_what_was_not_judged() -> None:
+    name = "storybook-bf16"
+    changed = verdict(name, Outcome.REGRESSION, "counts", detail="aten::mm 4 -> 8 (+4, 1 a step)")
+    unknown = verdict(name, Outcome.NOT_JUDGED, "latency ratio", detail="nothing recorded here yet")
+    one = scenario_record(
+        "bf16", counts=Counts({OPERATIONS: 8}), verdicts=[changed, unknown], weights="embedded"
+    )
+    text = markdown(run_record(one), strict=False)
+    assert "<summary>storybook (weights: embedded): 1 scenario</summary>" in text
+    assert "| technique | operations | verdict | what changed |\n|---|---:|---|---|\n" in text
+    assert "| 8 ✗ | ❌ regression (counts) | aten::mm 4 -&gt; 8 (+4, 1 a step) |" in text
+    assert "- not judged: latency: nothing recorded here yet\n" in text
+
+
+def test_nothing_is_marked_where_nothing_was_judged() -> None:
+    text = markdown(run_record(scenario_record("bf16", wall_ms=120.0)), strict=False)
+    assert "| bf16 | 120 ms | ⚪ not judged |" in text
+    assert "Behind a figure" not in text
 
 
 def test_strict_counts_the_undecided_as_failed() -> None:

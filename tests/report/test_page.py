@@ -19,7 +19,7 @@ from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
 from fixtures.report.page import page
-from tests.support.runs import MIB, run_record, scenario_record, timing
+from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
 
 BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
 
@@ -98,6 +98,26 @@ def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() ->
     assert "✓ pass" in reader.text
     assert [row.get("class") for row in reader.attributes("tr")].count("failed") == 1
     assert "latency ratio: regression. storybook-fp16 says why" in reader.text
+
+
+def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> None:
+    detail = "aten::mm 4 -> <8> (+4, 1 a step)"
+    one = fp16(counts=Counts({OPERATIONS: 8}), weights="<embedded>")
+    one.verdicts = [
+        verdict(one.id, Outcome.REGRESSION, "counts", detail=detail),
+        verdict(one.id, Outcome.NOT_JUDGED, "latency", detail="nothing <recorded> here yet"),
+        verdict(one.id, Outcome.PASS, "activation"),
+    ]
+    reader = read(run_record(one))
+    marks = [a["title"] for a in reader.attributes("span") if a.get("class") == "mark"]
+    assert marks == ["not judged", "not judged", "not judged", "failed", "passed"]
+    for words in (
+        *("8 ✗", detail, "what changed", "storybook (weights: <embedded>)"),
+        "Not judged on storybook: latency: nothing <recorded> here yet.",
+        "Behind a figure: ✓ passed, ✗ failed",
+    ):
+        assert words in reader.text
+    assert "Behind a figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
 
 
 def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:

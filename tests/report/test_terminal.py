@@ -59,13 +59,13 @@ def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> N
     ]
     assert row(text, "fp16") == [
         "fp16",
-        "1.23 s",
+        "1.23 s ok",
         "x1.50 [1.40, 1.60]",
         "x2.63",
-        "256.00 MiB",
+        "256.00 MiB -",
         "-50.0 %",
-        "0.9987",
-        "29,709",
+        "0.9987 -",
+        "29,709 -",
         "pass",
     ]
 
@@ -73,17 +73,19 @@ def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> N
 def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
     totals = dict.fromkeys(TOTALS, 7 * MIB) | {FLOPS: 3 * 10**12, OPERATIONS: 5054}
     simulated = scenario_record(
-        "fp16", Outcome.PASS, documented_speedup=2.63, bound_ms=12.0, counts=Counts(totals)
+        "fp16", documented_speedup=2.63, bound_ms=12.0, counts=Counts(totals)
     )
+    simulated.verdicts = [verdict(simulated.id, metric=COUNTS.name)]
     text = shown(run_record(simulated))
     assert row(text, "fp16") == [
-        *("fp16", "12 ms", "3.00", "5,054", "7.00 MiB", "7.00 MiB", f"{7 * MIB:,}", "pass")
+        *("fp16", "12 ms", "3.00", "5,054 ok", "7.00 MiB", "7.00 MiB", f"{7 * MIB:,}", "pass")
     ]
     assert "documented" not in text
 
 
 def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
     measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
+    measured.verdicts.append(verdict(measured.id, metric="activation"))
     titles = row(shown(run_record(measured)), "technique")[1:-1]
     assert {*titles, "roofline bound"} == {column.title for column in COLUMNS}
 
@@ -93,6 +95,7 @@ def test_what_was_not_measured_is_a_dash_and_a_column_of_dashes_is_left_out(
 ) -> None:
     text = shown(run_record(measured, scenario_record("bf16")))
     assert row(text, "bf16") == ["bf16", *["-"] * 7, "not judged"]
+    assert "in effect" not in text
     assert row(shown(run_record(scenario_record("bf16"))), "bf16") == ["bf16", "not judged"]
 
 
@@ -103,11 +106,16 @@ def test_weights_that_are_not_the_workload_s_own_are_named_in_the_title() -> Non
     assert "storybook on cpu, weights random\n" in shown(run)
 
 
+def test_the_weights_that_ran_are_named_beside_the_workload() -> None:
+    run = run_record(scenario_record("fp16", weights="embedded"), scenario_record("fp32"))
+    assert "storybook (weights: embedded) on cpu\n" in shown(run)
+
+
 def test_an_image_that_is_none_is_said_to_be_none() -> None:
     assert "not an image" in shown(run_record(scenario_record("fp16", ssim=math.nan)))
 
 
-@pytest.mark.parametrize("outcome", [o for o in Outcome if o is not Outcome.UNSUPPORTED])
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome.judges])
 def test_the_verdict_is_the_most_severe_one(outcome: Outcome) -> None:
     text = shown(run_record(scenario_record("fp16", Outcome.PASS, outcome)))
     assert row(text, "fp16")[-1].startswith(outcome.value)
@@ -133,12 +141,12 @@ def test_the_verdict_names_what_failed_and_nothing_that_passed() -> None:
 @pytest.mark.parametrize(
     ("measured_now", "baseline", "cell"),
     [
-        (1520.0, 1400.0, "1,520 (+120)"),
-        (1400.0, 1520.0, "1,520 (-120)"),
-        (1400.0, 1400.0, "1,520"),
-        (1400.0, None, "1,520"),
-        (1400.0, 0.0, "1,520"),
-        (None, 1400.0, "1,520"),
+        (1520.0, 1400.0, "1,520 (+120) ok"),
+        (1400.0, 1520.0, "1,520 (-120) ok"),
+        (1400.0, 1400.0, "1,520 ok"),
+        (1400.0, None, "1,520 ok"),
+        (1400.0, 0.0, "1,520 ok"),
+        (None, 1400.0, "1,520 ok"),
     ],
 )
 def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
@@ -146,18 +154,120 @@ def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
 ) -> None:
     one = scenario_record("fp16", counts=Counts({OPERATIONS: 1520}))
     one.verdicts = [
-        verdict(one.id, metric="peak memory", measured=9.0, baseline=1.0),
+        verdict(one.id, metric="SSIM", measured=9.0, baseline=1.0),
         verdict(one.id, metric=COUNTS.name, measured=measured_now, baseline=baseline),
     ]
-    assert row(shown(run_record(one)), "fp16")[1] == cell
+    assert row(shown(run_record(one)), "fp16")[2] == cell
 
 
 def test_launches_stand_with_their_change_where_operations_are_not_counted() -> None:
     one = scenario_record("fp16", counts=Counts({LAUNCHES: 90}))
     one.verdicts = [verdict(one.id, metric=COUNTS.name, measured=90.0, baseline=80.0)]
-    assert row(shown(run_record(one)), "fp16")[1] == "90 (+10)"
+    assert row(shown(run_record(one)), "fp16")[1] == "90 (+10) ok"
     one.counts = Counts({OPERATIONS: 90, LAUNCHES: 7})
-    assert row(shown(run_record(one)), "fp16")[1:3] == ["90 (+10)", "7"]
+    assert row(shown(run_record(one)), "fp16")[1:3] == ["90 (+10) ok", "7"]
+
+
+# What was judged
+
+
+def judged_as(**outcomes: Outcome) -> ScenarioRecord:
+    """A scenario with every figure, and a verdict for each of these metrics."""
+    name = "storybook-bf16"
+    metrics = {"latency": "latency ratio", "memory": "peak memory", "image": "SSIM"}
+    return scenario_record(
+        "bf16",
+        wall_ms=120.0,
+        peak_bytes=256 * MIB,
+        ssim=0.99,
+        counts=Counts({OPERATIONS: 1520}),
+        verdicts=[
+            verdict(name, outcome, metrics.get(group, group)) for group, outcome in outcomes.items()
+        ],
+    )
+
+
+def test_every_figure_is_marked_as_it_was_judged() -> None:
+    one = judged_as(
+        latency=Outcome.INCONCLUSIVE,
+        memory=Outcome.REGRESSION,
+        counts=Outcome.NOT_JUDGED,
+        image=Outcome.PASS,
+        activation=Outcome.PASS,
+    )
+    text = shown(run_record(one))
+    assert row(text, "bf16")[1:-1] == [
+        *("120 ms ?", "256.00 MiB FAIL", "0.9900 ok", "1,520 -", "ok")
+    ]
+    assert row(text, "technique")[-2] == "in effect"
+    assert "behind a figure: ok passed, FAIL failed, ? undecided, - not judged\n" in text
+
+
+def test_strict_marks_the_undecided_and_the_improved_as_failed() -> None:
+    one = judged_as(latency=Outcome.INCONCLUSIVE, counts=Outcome.IMPROVEMENT)
+    strict = render(run_record(one), width=80, color=False, strict=True)
+    cells = row(strict, "bf16")
+    assert (cells[1], cells[4]) == ("120 ms FAIL", "1,520 FAIL")
+    assert row(shown(run_record(one)), "bf16")[4] == "1,520 ok"
+
+
+def test_what_failed_without_a_figure_is_marked_all_the_same() -> None:
+    one = scenario_record("bf16", Outcome.BROKEN)
+    assert row(shown(run_record(one)), "bf16") == ["bf16", "FAIL", "broken (latency ratio)"]
+
+
+def test_figures_are_aligned_whatever_mark_stands_behind_them() -> None:
+    run = run_record(
+        scenario_record("bf16", Outcome.REGRESSION, wall_ms=1.0),
+        scenario_record("fp16", Outcome.PASS, wall_ms=1.0),
+    )
+    ends = {line.index(" ms ") for line in shown(run).splitlines() if " ms " in line}
+    assert len(ends) == 1
+
+
+def test_nothing_is_marked_where_nothing_was_judged() -> None:
+    text = shown(run_record(scenario_record("bf16", wall_ms=120.0)))
+    assert row(text, "bf16")[1] == "120 ms"
+    assert "behind a figure" not in text
+
+
+def test_the_row_of_a_failure_ends_with_what_changed() -> None:
+    name = "storybook-bf16"
+    failed = scenario_record("bf16")
+    failed.verdicts = [
+        verdict(
+            name, Outcome.REGRESSION, "counts", detail="aten::mm 4 -> 8 (+4, 1 a step) in Unet"
+        ),
+        verdict(name, Outcome.REGRESSION, "peak memory", detail="vae 9 MiB (limit 8 MiB)"),
+        verdict(name, Outcome.PASS, "SSIM", detail="0.99 (limit 0.98)"),
+    ]
+    text = shown(run_record(scenario_record("fp32", Outcome.PASS), failed))
+    assert row(text, "technique")[-1] == "what changed"
+    assert row(text, "fp32")[-1] == "pass"
+    assert row(text, "bf16")[-1] == (
+        "aten::mm 4 -> 8 (+4, 1 a step) in Unet; peak memory vae 9 MiB (limit 8 MiB)"
+    )
+    passed = run_record(scenario_record("fp32", Outcome.PASS))
+    assert "what changed" not in shown(passed)
+
+
+def test_each_reason_why_nothing_was_judged_is_given_once() -> None:
+    records = [scenario_record(name) for name in ("fp32", "fp16", "torch_compile")]
+    for record in records:
+        for metric in ("peak memory", "latency ratio"):
+            unknown = verdict(record.id, Outcome.NOT_JUDGED, metric, detail="nothing recorded")
+            record.verdicts.append(unknown)
+        reason = "compiled" if record is records[-1] else "unsampled"
+        record.verdicts.append(verdict(record.id, Outcome.NOT_JUDGED, "counts", detail=reason))
+    # What was judged by another verdict is judged.
+    for metric, outcome in (("SSIM", Outcome.PASS), ("seam contrast", Outcome.NOT_JUDGED)):
+        records[0].verdicts.append(verdict(records[0].id, outcome, metric, detail="no tiles"))
+    said = [line for line in shown(run_record(*records)).splitlines() if "not judged on" in line]
+    assert said == [
+        "not judged on storybook: latency, memory: nothing recorded",
+        "not judged on storybook: counts of all but torch_compile: unsampled",
+        "not judged on storybook: counts of torch_compile: compiled",
+    ]
 
 
 def test_a_refreshed_scenario_is_recorded_unless_it_failed() -> None:
@@ -265,7 +375,7 @@ ALL = run_record(
     scenario_record("new", Outcome.NO_BASELINE),
     scenario_record("off", Outcome.NOT_ACTIVE),
     scenario_record("broken", Outcome.BROKEN),
-    scenario_record("elsewhere", Outcome.UNSUPPORTED),
+    scenario_record("elsewhere", Outcome.NOT_JUDGED),
     scenario_record("unknown"),
     scenario_record("cuda", unsupported="no GPU"),
 )
@@ -273,13 +383,15 @@ ALL = run_record(
 
 def test_the_closing_line_counts_every_scenario_once() -> None:
     assert closing_line(ALL, strict=False) == (
-        "7 judged: 2 passed, 4 failed, 1 undecided; 1 unsupported, 2 not judged"
+        "7 judged: 2 passed, 4 failed, 1 undecided; latency judged of 7 of 9; "
+        "1 unsupported, 2 not judged"
     )
 
 
 def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
     assert closing_line(ALL, strict=True) == (
-        "7 judged: 1 passed, 6 failed, 0 undecided; 1 unsupported, 2 not judged"
+        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged of 7 of 9; "
+        "1 unsupported, 2 not judged"
     )
 
 

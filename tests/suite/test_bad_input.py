@@ -84,6 +84,11 @@ def _mistake_the_device(path: Path) -> None:
     path.write_text(json.dumps(stored))
 
 
+def _name_another_workload(path: Path) -> None:
+    """Without any file nobody would know the device, and nothing would be expected of it."""
+    path.rename(path.with_name("storybook-batch8.json"))
+
+
 def _forget_the_entry(path: Path) -> None:
     stored = json.loads(path.read_text())
     del stored["scenarios"]["fp32"]
@@ -99,7 +104,7 @@ def _add_an_orphan(path: Path) -> None:
 @pytest.mark.parametrize(
     ("corrupt", "sentence"),
     [
-        (Path.unlink, "no entry in"),
+        (_name_another_workload, "no entry in"),
         (_forget_the_entry, "no entry in"),
         (_truncate, "is not JSON"),
         (_mistake_the_device, "was recorded on device 'nvidia-h200', not on 'fake'"),

@@ -19,7 +19,7 @@ from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.statistics import NO_OTHERS, spread_of
 from tests.support.fake_device import FakeDevice
-from tests.support.runs import entry
+from tests.support.runs import MIB, entry, scenario_record
 
 FP16 = find_scenario("storybook", "fp16")
 HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
@@ -60,6 +60,50 @@ def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
     assert case.entry is None
     assert case.same_hardware
     assert case.refresh.endswith(' -k "[storybook-fp16]" --perf-reason "WHY"')
+
+
+@pytest.mark.parametrize(
+    ("entries", "settings", "known"),
+    [
+        ({}, Settings(), False),
+        ({"bf16": stored()}, Settings(), True),
+        ({}, Settings(strict=True), True),
+        ({}, Settings(expect_device="fake"), True),
+    ],
+    ids=["nothing stored", "other entries", "strict", "expected"],
+)
+def test_a_device_is_known_by_any_entry_or_where_one_is_demanded(
+    entries: Mapping[str, Entry], settings: Settings, known: bool, tmp_path: Path
+) -> None:
+    case = cases(tmp_path, entries, settings).case(FP16)
+    assert case.entry is None
+    assert case.device_is_known is known
+
+
+@pytest.mark.parametrize(("device", "steps"), [("cpu", 20), ("cuda", 3)])
+def test_the_steps_are_those_of_the_call_that_is_counted(
+    device: str, steps: int, tmp_path: Path
+) -> None:
+    found = cases(tmp_path, {})
+    assert FP16.workload.call.steps == 20
+    assert FP16.workload.telling_steps == 3
+    case = replace(found, device=FakeDevice(name=device)).case(FP16)
+    assert case.counted_steps == steps
+
+
+def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Path) -> None:
+    found = cases(tmp_path, {})
+    record = scenario_record("fp16", peak_bytes=600 * MIB)
+    assert found.beside_simulated(FP16, record) == ""
+    found.store.stage("simulated", "storybook", "fp16", stored())
+    found.store.commit()
+    assert found.beside_simulated(FP16, record) == (
+        "storybook-fp16: peak memory 600.00 MiB, simulated 512.00 MiB (+17.2 %)"
+    )
+    assert found.beside_simulated(FP16, scenario_record("fp16")) == ""
+    assert found.beside_simulated(FP16.beside("bf16"), record) == ""
+    itself = replace(found, device=FakeDevice(key="simulated"))
+    assert itself.beside_simulated(FP16, record) == ""
 
 
 def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> None:

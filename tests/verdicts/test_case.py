@@ -22,7 +22,7 @@ from fixtures.verdicts import (
     judge_peak_memory,
     judge_ratio,
 )
-from tests.support.runs import MIB, SOFTWARE, counts, entry, sample
+from tests.support.runs import MIB, SOFTWARE, counts, entry, sample, timing
 from tests.verdicts.cases import NEWER, SCENARIO, case
 
 PEAKS = {"whole": 600 * MIB, "denoiser": 500 * MIB}
@@ -40,7 +40,7 @@ WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
         ["aten::mm 1,000 -> 1,001", "operations 1,400 -> 1,401"],
     ),
     "absolute latency": (
-        lambda on: judge_absolute_latency(on, 250.0),
+        lambda on: judge_absolute_latency(on, [timing(judged_ms=250.0)]),
         ["250 ms", "+150.0 %", "200 ms"],
     ),
 }
@@ -76,6 +76,34 @@ def test_an_entry_without_the_figures_is_no_baseline_for_them(name: str) -> None
     assert judge(case(entry=bare)).outcome is Outcome.NO_BASELINE
 
 
+@pytest.mark.parametrize("name", WORSE)
+def test_on_a_device_that_nobody_knows_nothing_that_needs_an_entry_is_judged(name: str) -> None:
+    judge, _ = WORSE[name]
+    unknown = case(entry=None, device_is_known=False, options="--perf-device cuda")
+    verdict = judge(unknown)
+    assert verdict.outcome is Outcome.NOT_JUDGED
+    command = 'nox -s refresh -- --perf-device cuda --perf-reason "WHY"'
+    assert verdict.detail == f"nothing recorded here yet; record it with: {command}"
+    assert verdict.sentence.startswith(f"{SCENARIO}: {verdict.metric} is not judged: nothing ")
+    assert not verdict.outcome.fails(strict=True)
+
+
+def test_images_are_judged_on_a_device_that_nobody_knows() -> None:
+    unknown = case(entry=None, device_is_known=False)
+    assert judge_images(unknown, 0.99, 0.9).outcome is Outcome.PASS
+    assert judge_images(unknown, 0.5, 0.9).outcome is Outcome.REGRESSION
+
+
+def test_a_table_has_room_for_the_figure_and_its_limit() -> None:
+    assert (
+        judge_peak_memory(case(), PEAKS, "ledger").detail == "whole 600.00 MiB (limit 512.51 MiB)"
+    )
+    assert case().verdict(RATIO, Outcome.PASS, "x", (1.2, 1.0, 1.02)).detail == (
+        "x1.200 (limit x1.020)"
+    )
+    assert case().verdict(RATIO, Outcome.PASS, "x").detail == ""
+
+
 def test_an_improvement_says_that_the_baseline_is_stale() -> None:
     sentence = judge_counts(case(), counts(mm=1, add=400)).sentence
     assert "the baseline is stale, renew it with: nox -s refresh" in sentence
@@ -83,13 +111,13 @@ def test_an_improvement_says_that_the_baseline_is_stale() -> None:
 
 def test_the_command_repeats_the_options_that_the_run_was_given() -> None:
     simulated = case(options="--perf-device simulated")
-    sentence = judge_absolute_latency(simulated, 250.0).sentence
+    sentence = judge_absolute_latency(simulated, [timing(judged_ms=250.0)]).sentence
     assert f'nox -s refresh -- --perf-device simulated -k "[{SCENARIO}]"' in sentence
 
 
 def test_the_command_refreshes_where_the_run_itself_ran() -> None:
     here = case(command="python -m pytest --perf-update-baselines")
-    sentence = judge_absolute_latency(here, 250.0).sentence
+    sentence = judge_absolute_latency(here, [timing(judged_ms=250.0)]).sentence
     assert f'accept it with: python -m pytest --perf-update-baselines -k "[{SCENARIO}]"' in sentence
 
 

@@ -100,6 +100,41 @@ def test_the_modules_that_call_more_are_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("steps", "more", "change"),
+    [
+        (20, 40, "(+40, 2 a step)"),
+        (20, -20, "(-20, 1 a step)"),
+        (20, 3, "(+3, less than once a step)"),
+        (20, 27, "(+27)"),
+    ],
+)
+def test_a_change_says_how_much_of_it_came_with_each_step(
+    steps: int, more: int, change: str
+) -> None:
+    verdict = judge_counts(case(counted_steps=steps), counts(mm=1000 + more, add=400))
+    assert f"aten::mm 1,000 -> {1000 + more:,} {change}" in verdict.sentence
+    assert verdict.detail == f"aten::mm 1,000 -> {1000 + more:,} {change}"
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_of_one_step_or_an_unknown_number_nothing_is_said(steps: int) -> None:
+    verdict = judge_counts(case(counted_steps=steps), counts(mm=1002, add=400))
+    assert verdict.detail == "aten::mm 1,000 -> 1,002"
+
+
+def test_the_detail_names_the_modules_of_the_count_that_changed_most() -> None:
+    stored = {"aten::mm in Attention": 10, "aten::add in Attention": 5, "aten::mm in Vae": 1}
+    on = case(entry=entry(origins=stored))
+    more = counts(mm=1001, add=400)
+    origins = {**stored, "aten::mm in Attention": 11, "aten::addmm in Unet": 1}
+    assert judge_counts(on, more, origins).detail == "aten::mm 1,000 -> 1,001 in Attention"
+    many = {f"aten::mm in M{number}": 1 for number in range(5)}
+    assert judge_counts(on, more, stored | many).detail.endswith(" in M0, M1, M2 and 2 more")
+    # What is not stored leaves open which of the callers is new.
+    assert judge_counts(case(), more, stored).detail.endswith(", called in Attention, Vae")
+
+
+@pytest.mark.parametrize(
     ("now", "measured"),
     [
         (counts(mm=1000, add=400), 1400),

@@ -236,7 +236,7 @@ def test_both_sides_are_written(compare: Compare, tmp_path: Path) -> None:
     }
     base, head = (RESULTS.read(folder / name) for name in ("base.json", "results.json"))
     assert not base.scenarios[BF16].verdicts
-    assert head.scenarios[BF16].status == "regression"
+    assert head.scenarios[BF16].outcome is Outcome.REGRESSION
     assert head.scenarios[BF16].changed == ["diffusers 0.42.1 -> 0.43.0"]
     page = (folder / "report.html").read_text()
     assert "Both sides" in page
