@@ -1,0 +1,157 @@
+"""What a run says it judged: on a device that nobody knows, and where nothing could be judged."""
+
+from __future__ import annotations
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fixtures.records.baseline_store import BaselineStore
+from tests.support import fake_bench
+from tests.support.running import run_suite
+from tests.support.runs import entry
+
+BF16 = "[storybook-bf16]"
+NOTHING = "Nothing was judged: every test of the selected scenarios was skipped; -rs shows"
+
+
+def run(
+    folder: Path, *options: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A fake run against the baselines in the folder."""
+    return run_suite(
+        *(*fake_bench.OPTIONS, "--perf-baselines", str(folder), *options), **(environment or {})
+    )
+
+
+def store(folder: Path, device: str, technique: str) -> Path:
+    """The file of an entry that is stored for another device, or of another technique."""
+    baselines = BaselineStore(folder)
+    baselines.stage(device, "storybook", technique, entry())
+    baselines.commit()
+    return baselines.path(device, "storybook")
+
+
+# A device that nobody knows
+
+
+def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path: Path) -> None:
+    store(tmp_path, "simulated", "bf16")
+    result = run(tmp_path, "-k", BF16)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 0 of 1;" in result.stdout
+    unknown = "not judged on storybook: latency, memory, counts: nothing recorded here yet; record"
+    assert unknown in result.stdout
+    assert "storybook-bf16: peak memory 1.42 MiB, simulated 512.00 MiB (-99.7 %)" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "options", [["--perf-strict"], ["--perf-expect-device", "fake"], []], ids=" ".join
+)
+def test_where_a_baseline_is_expected_a_missing_entry_fails(
+    options: list[str], tmp_path: Path
+) -> None:
+    if not options:
+        store(tmp_path, fake_bench.KEY, "fp16")
+    result = run(tmp_path, "-k", f"{BF16} and not test_latency", *options)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "no entry in" in result.stdout
+    assert "nothing recorded here yet" not in result.stdout
+
+
+def test_a_run_with_entries_says_that_the_latency_of_each_was_judged(tmp_path: Path) -> None:
+    recorded = run(tmp_path, "-k", BF16, "--perf-update-baselines", "--perf-reason", "test")
+    assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
+    result = run(tmp_path, "-k", BF16)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1;" in result.stdout
+    assert "storybook (weights: embedded) on fake" in result.stdout
+
+
+# Nothing was judged
+
+
+@pytest.mark.parametrize("options", [["-q"], ["-n", "2"]], ids=" ".join)
+def test_a_run_that_judged_nothing_fails_and_says_so(options: list[str], tmp_path: Path) -> None:
+    result = run(tmp_path, "-k", "test_counters", *options)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert NOTHING in result.stdout
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["test_activation and storybook-bf16", "test_entry_has_a_scenario", "xformers and nothing"],
+)
+def test_a_run_that_judged_something_or_met_no_scenario_does_not(
+    expression: str, tmp_path: Path
+) -> None:
+    result = run(tmp_path, "-k", expression)
+    assert result.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    assert "Nothing was judged" not in result.stdout
+
+
+def test_a_run_that_only_collects_has_nothing_to_judge(tmp_path: Path) -> None:
+    result = run(tmp_path, "-k", "test_counters", "--collect-only", "-q")
+    assert result.returncode == pytest.ExitCode.OK
+    assert "Nothing was judged" not in result.stdout
+
+
+@pytest.mark.parametrize("options", [["-q"], ["-n", "2"]], ids=" ".join)
+def test_a_refresh_that_recorded_nothing_fails_and_says_so(
+    options: list[str], tmp_path: Path
+) -> None:
+    refresh = ("--perf-update-baselines", "--perf-reason", "test")
+    result = run(tmp_path, "-k", "storybook-xformers", *refresh, *options)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "No baseline was recorded: every selected scenario was skipped; -rs" in result.stdout
+    assert not (tmp_path / fake_bench.KEY / "storybook.json").exists()
+
+
+# A failure while a fixture measures
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+def test_a_verdict_that_fails_in_a_fixture_is_the_test_s_failure(
+    options: list[str], tmp_path: Path
+) -> None:
+    junit = tmp_path / "junit.xml"
+    result = run(
+        tmp_path,
+        *("-k", f"test_counters and {BF16}", f"--junitxml={junit}", *options),
+        environment={"FAKE_IDLE": "storybook-bf16"},
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "ERROR" not in result.stdout
+    assert "FAILED perf_tests/test_counters.py::test_counters[storybook-bf16]" in result.stdout
+    (case,) = ElementTree.parse(junit).iter("testcase")
+    (failure,) = case.findall("failure")
+    assert "storybook-bf16: not in effect" in failure.attrib["message"]
+    assert case.find("error") is None
+
+
+def test_a_corrupt_baseline_is_one_verdict_of_its_scenario(tmp_path: Path) -> None:
+    store(tmp_path, fake_bench.KEY, "bf16").write_text("{", encoding="utf-8")
+    result = run(tmp_path, "-k", f"{BF16} and not test_latency", "--show-capture=no")
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "ERROR" not in result.stdout
+    assert "no baseline (baseline)" in result.stdout
+    assert "1 judged: 0 passed, 1 failed" in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+def test_another_device_s_corrupt_baseline_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "nvidia-h200" / "sd15.json"
+    path.parent.mkdir()
+    path.write_text("{", encoding="utf-8")
+    result = run(
+        tmp_path,
+        *("--perf-workload", "sd15", "-k", "test_published_figures and [sd15-attention_slicing]"),
+        "--show-capture=no",
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert f"Baseline {path} is not JSON" in result.stdout
+    assert "Traceback" not in result.stdout
+    assert "_measured_elsewhere" not in result.stdout
