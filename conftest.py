@@ -17,6 +17,7 @@ from fixtures.records.outcome import ScenarioError
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.terminal import closing_line, render
 from fixtures.scenarios import (
+    WEIGHTS_MARK,
     Scenario,
     UnknownWorkloadError,
     find_workload,
@@ -138,7 +139,7 @@ def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
 
     def cost(scenario: Scenario) -> float:
         try:
-            return cost_s(store.entry(key, scenario.workload.name, scenario.technique.id))
+            return cost_s(store.entry(key, scenario.stored_as, scenario.technique.id))
         except BaselineError:
             return cost_s(None)  # The tests will say what is wrong with it.
 
@@ -277,7 +278,9 @@ def _finish(session: pytest.Session, exitstatus: int) -> None:
         store.stage_all(workers.staged)
         if run.scenarios and not store.staged:
             _fail(session, "No baseline was recorded: every selected scenario was skipped")
-        config.stash[RECORDED] = {f"{one.workload}-{one.technique}" for one in store.staged}
+        config.stash[RECORDED] = {
+            f"{one.workload.partition(WEIGHTS_MARK)[0]}-{one.technique}" for one in store.staged
+        }
         for path in store.commit():
             run.note(f"Baseline written: {path}")
     except BaselineError as error:

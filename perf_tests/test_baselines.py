@@ -7,7 +7,7 @@ from fixtures.devices import Device
 from fixtures.measuring.repetition import Take
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RunRecord
-from fixtures.scenarios import Scenario, scenarios
+from fixtures.scenarios import WEIGHTS_MARK, Scenario, scenarios
 from fixtures.settings import Settings
 from fixtures.suite.measurements import Measurements
 from fixtures.verdicts import Case
@@ -22,7 +22,7 @@ def test_scenario_has_an_entry(
     if not case.device_is_known:
         pytest.skip(f"not judged: {case.nothing_recorded}")
     if case.entry is None:
-        path = store.path(device.key, scenario.workload.name)
+        path = store.path(device.key, scenario.stored_as)
         pytest.fail(
             f"{scenario.id}: no entry in {path}; record it with: {case.refresh}", pytrace=False
         )
@@ -33,7 +33,7 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
     folder = store.folder / device.key
     orphans = []
     for path in sorted(folder.glob("*.json")):
-        known = {s.technique.id for s in scenarios([path.stem])}
+        known = {s.technique.id for s in scenarios([path.stem.partition(WEIGHTS_MARK)[0]])}
         baseline = store.baseline(device.key, path.stem)
         stale = sorted(set(baseline.scenarios if baseline else ()) - known)
         orphans += [f"'{name}' in {path}" for name in stale]
@@ -52,7 +52,7 @@ def test_refresh(
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure, and stage the new entry."""
     device = measurements.observations.device
-    names = (device.key, scenario.workload.name, scenario.technique.id)
+    names = (device.key, scenario.stored_as, scenario.technique.id)
     stored = store.entry(*names)
     entry = record_entry(
         scenario,

@@ -66,7 +66,7 @@ def _measured_elsewhere(
     """What the baselines of real accelerators hold, by device key."""
     found = {}
     for folder in sorted(store.folder.glob("nvidia-*")):
-        entry = store.entry(folder.name, scenario.workload.name, scenario.technique.id)
+        entry = store.entry(folder.name, scenario.stored_as, scenario.technique.id)
         if folder.name != device.key and entry and figure.component in entry.component_peak_bytes:
             found[folder.name] = float(entry.component_peak_bytes[figure.component])
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.records.metrics import DIFFERENCE
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Interval
 from fixtures.report.words import counted, group_of, judged, reference_of, titled
@@ -34,6 +35,7 @@ def test_fp32_is_timed_against_the_control_workload_and_the_others_against_fp32(
         ("kernel launches", "counts"),
         ("SSIM", "image"),
         ("seam contrast", "image"),
+        (DIFFERENCE.name, "image"),
         ("activation", "activation"),
         ("run", "activation"),
     ],

@@ -193,6 +193,20 @@ def test_own_weights_are_not_judged_by_the_stored_baselines(
     check_weights(Settings(weights=weights, baselines=tmp_path), found)
 
 
+def test_other_weights_are_another_scenario_among_the_baselines(tmp_path: Path) -> None:
+    settings = Settings(baselines=tmp_path)
+    found = cases(tmp_path, {"fp16": stored()}, settings)
+    mine, other = (find_scenario("storybook", "fp16", name) for name in ("a/mine", "b/mine"))
+    assert found.case(mine).entry is None
+    found.store.stage("fake", mine.stored_as, "fp16", stored(ssim=0.5))
+    found.store.commit()
+    assert found.case(mine).entry == stored(ssim=0.5)
+    assert found.case(find_scenario("storybook", "fp16", "./a/mine/")).entry is not None
+    assert found.case(other).entry is None
+    assert found.case(FP16).entry == stored()
+    assert (mine.weights, FP16.weights) == ("a/mine", "embedded")
+
+
 @pytest.mark.parametrize(("workload", "weights"), [("storybook", ""), ("sd15", "random")])
 def test_the_workload_s_own_weights_are(workload: str, weights: str) -> None:
     check_weights(Settings(weights=weights), scenarios([workload], weights))

@@ -71,6 +71,20 @@ def test_a_run_with_entries_says_that_the_latency_of_each_was_judged(tmp_path: P
     assert "storybook (weights: embedded) on fake" in result.stdout
 
 
+def test_other_weights_are_never_judged_by_an_entry(tmp_path: Path) -> None:
+    weights = ("--perf-weights", "random", "-k", f"{BF16} and not test_latency")
+    record = ("--perf-update-baselines", "--perf-reason", "test")
+    recorded = run(tmp_path, *weights, *record)
+    assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
+    assert "storybook (weights: random) on fake, weights random" in recorded.stdout
+    assert [path.name[:17] for path in tmp_path.rglob("*.json")] == ["storybook@random-"]
+    again = run(tmp_path, *weights, "-k", f"{BF16} and not test_latency or orphan")
+    assert again.returncode == pytest.ExitCode.OK, again.stdout
+    embedded = run(tmp_path, *weights[2:])
+    assert embedded.returncode == pytest.ExitCode.TESTS_FAILED, embedded.stdout
+    assert "no entry in" in embedded.stdout
+
+
 # Nothing was judged
 
 
