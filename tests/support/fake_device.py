@@ -38,6 +38,7 @@ class FakeDevice:
     caveat: str = ""
     memory_source: MemorySource = "ledger"
     warms_up: bool = False
+    steady_clock: bool = False
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})
     lacks: Mapping[str, str] = field(default_factory=dict)
     trace: Trace = field(default_factory=_trace)
