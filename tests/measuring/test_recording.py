@@ -26,7 +26,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario, find_scenario
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
 from tests.support.runs import counts, timing
 
 SCENARIO = find_scenario("storybook", "fp16")
@@ -56,6 +56,9 @@ def test_a_scenario_has_one_record_in_a_run() -> None:
     assert record_of(run, SCENARIO) is record is run.scenarios["storybook-fp16"]
     assert (record.workload, record.technique, record.family) == ("storybook", "fp16", "precision")
     assert record.documented_speedup == SCENARIO.technique.documented_speedup
+    assert record.weights == "embedded"
+    own = find_scenario("storybook", "fp16", "my/pipeline")
+    assert record_of(new_run(), own).weights == "my/pipeline"
 
 
 def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
@@ -82,20 +85,38 @@ def test_images_are_recorded_with_their_differences_from_the_reference_s() -> No
 
 
 def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
-    record = record_of(new_run(), SCENARIO)
+    fake = fake_scenario(print)
+    record = record_of(new_run(), fake)
     timings = [timing(0.5, judged_ms=ms) for ms in (90.0, 100.0, 200.0)]
-    put_timings(record, SCENARIO, timings)
+    put_timings(record, fake, timings)
     assert record.timings == timings
     assert record.wall_ms == statistics.median(one.wall_ms for one in timings)
+    assert record.timed_against == "fp32"
     assert record.speedup is not None
     assert record.speedup.estimate == pytest.approx(2.0)
     assert record.speedup.low < record.speedup.estimate < record.speedup.high
     assert record.ratios == pytest.approx([0.5] * 3)
 
 
-def test_the_reference_has_no_speed_up_over_itself() -> None:
-    record = record_of(new_run(), SCENARIO.reference)
-    put_timings(record, SCENARIO.reference, [timing()])
+def test_against_the_frozen_reference_the_speed_up_is_over_fp32_s_own_timings() -> None:
+    record = record_of(new_run(), SCENARIO)
+    put_timings(record, SCENARIO, [timing(0.5)] * 3, [timing(1.5)] * 2)
+    assert record.timed_against == "the frozen reference"
+    assert record.speedup is not None
+    assert record.speedup.estimate == pytest.approx(3.0)
+    assert record.ratios == pytest.approx([0.5] * 3)
+    put_timings(record, SCENARIO, [timing(0.5)])
+    assert record.speedup is None, "without fp32 nobody knows"
+
+
+@pytest.mark.parametrize(
+    "fp32",
+    [SCENARIO.reference, fake_scenario(print, "fp32")],
+    ids=["frozen reference", "control workload"],
+)
+def test_the_reference_has_no_speed_up_over_itself(fp32: Scenario) -> None:
+    record = record_of(new_run(), fp32)
+    put_timings(record, fp32, [timing()], [timing()])
     assert record.speedup is None
     assert record.wall_ms == 100.0
 

@@ -17,7 +17,7 @@ from fixtures.measuring.repetition import (
     until_decided,
 )
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
-from fixtures.records.timing import Evidence, Sample, Timing
+from fixtures.records.timing import Evidence, Timing
 from fixtures.verdicts import MAX_SAMPLES
 from tests.support.runs import timing
 
@@ -42,13 +42,19 @@ class Bench:
         self.now_s += self._sample_s
         return timing()
 
-    def judge(self, samples: Sequence[Sample]) -> Verdict:
-        decided = len(samples) >= self._decided_at
-        return Verdict("s", "m", self._outcome if decided else Outcome.INCONCLUSIVE, "so it is")
+    def judge(self, timings: Sequence[Timing]) -> list[Verdict]:
+        decided = len(timings) >= self._decided_at
+        return [judged(self._outcome if decided else Outcome.INCONCLUSIVE)]
 
     def run(self, budget_s: float | SampleBudget) -> tuple[list[Timing], Verdict]:
         budget = budget_s if isinstance(budget_s, SampleBudget) else SampleBudget(budget_s)
-        return until_decided(self.take, self.judge, budget, lambda: self.now_s)
+        timings, [verdict] = until_decided(self.take, self.judge, budget, lambda: self.now_s)
+        return timings, verdict
+
+
+def judged(outcome: Outcome) -> Verdict:
+    """A verdict that says this."""
+    return Verdict("s", "m", outcome, "so it is")
 
 
 # Until decided
@@ -110,6 +116,32 @@ def test_only_an_undecided_verdict_names_the_noise(decided_at: int, named: bool)
     assert (verdict.outcome is Outcome.INCONCLUSIVE) is named
     assert verdict.sentence.startswith("so it is")
     assert ("undecided because of" in verdict.sentence) is named
+
+
+@pytest.mark.parametrize(
+    ("first", "samples"),
+    [
+        ((Outcome.PASS, Outcome.PASS), 1),
+        ((Outcome.PASS, Outcome.INCONCLUSIVE), 2),
+        ((Outcome.INCONCLUSIVE, Outcome.NOT_JUDGED), 2),
+        ((Outcome.INCONCLUSIVE, Outcome.REGRESSION), 1),
+        ((Outcome.NO_BASELINE, Outcome.INCONCLUSIVE), 1),
+    ],
+)
+def test_of_several_verdicts_any_may_ask_for_more_unless_one_has_failed(
+    first: tuple[Outcome, Outcome], samples: int
+) -> None:
+    def judge(timings: Sequence[Timing]) -> list[Verdict]:
+        outcomes = first if len(timings) == 1 else (Outcome.PASS, Outcome.PASS)
+        return [judged(outcome) for outcome in outcomes]
+
+    bench = Bench(1)
+    timings, verdicts = until_decided(bench.take, judge, SampleBudget(AMPLE), lambda: bench.now_s)
+    assert len(timings) == samples
+    for verdict, outcome in zip(verdicts, first, strict=True):
+        assert verdict.outcome is (outcome if samples == 1 else Outcome.PASS)
+        undecided = verdict.outcome is Outcome.INCONCLUSIVE
+        assert ("undecided because of" in verdict.sentence) is undecided
 
 
 # Fixed, and round robin

@@ -8,11 +8,13 @@ from collections.abc import Callable, Collection
 import pytest
 
 from fixtures.measuring.control import VERSION
+from fixtures.measuring.frozen.program import fingerprint
 from fixtures.measuring.rounds import (
     DISTURBED_CAP,
     ROUNDS_S,
     Plan,
     Round,
+    against,
     finished,
     paired_rounds,
     plan_of,
@@ -21,6 +23,7 @@ from fixtures.measuring.rounds import (
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence, Timing
 from fixtures.scenarios import find_scenario
+from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support.fake_scenarios import STEPS, fake_scenario
 
 REFERENCE_S = 1.0
@@ -226,7 +229,21 @@ def test_a_plan_is_for_the_timed_call_which_may_take_fewer_steps_than_the_observ
     assert plan_of(scenario, 2.0) == Plan.for_call(2.0 * share) != Plan.for_call(2.0)
 
 
-def test_a_ratio_is_of_so_many_steps_and_the_reference_s_of_a_version_of_the_control() -> None:
-    assert timing_of(SCENARIO) == {"steps": STEPS}
+def test_a_ratio_is_of_so_many_steps_and_without_a_frozen_reference_fp32_s_of_the_control() -> None:
     reference = fake_scenario(lambda: None, name="fp32")
+    assert timing_of(SCENARIO) == {"steps": STEPS}
     assert timing_of(reference) == {"steps": STEPS, "control": VERSION}
+    assert (against(SCENARIO), against(reference)) == ("fp32", "the control workload")
+
+
+@pytest.mark.parametrize("technique", ["fp32", "sdpa"])
+def test_a_ratio_to_the_frozen_reference_is_of_that_program_with_those_weights(
+    technique: str,
+) -> None:
+    scenario = find_scenario("storybook", technique)
+    stated = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
+    assert timing_of(scenario) == stated
+    assert against(scenario) == "the frozen reference"
+    own_weights = find_scenario("storybook", technique, "my/pipeline")
+    assert "frozen reference" not in timing_of(own_weights)
+    assert against(own_weights) == ("the control workload" if technique == "fp32" else "fp32")

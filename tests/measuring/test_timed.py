@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from fixtures.measuring import control
+from fixtures.measuring import timed as timed_module
+from fixtures.measuring.failures import scenario_errors
 from fixtures.measuring.observation import WARM_UP_STEPS
 from fixtures.measuring.rounds import Plan, Round, finished, paired_rounds
-from fixtures.measuring.timed import MOST_SETTLING, TimedControl, TimedPipeline, pair_of
+from fixtures.measuring.timed import (
+    MOST_SETTLING,
+    TimedControl,
+    TimedFrozen,
+    TimedPipeline,
+    frozen_errors,
+    pair_of,
+)
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.workloads import Workload
+from fixtures.workloads.base import FrozenSource
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import FakeScenario, fake_scenario
+from tests.support.fake_scenarios import STEPS, FakeScenario, FakeWorkload, fake_scenario
 
 REFERENCE_S = 1.0
 CANDIDATE_S = 1.5
@@ -56,7 +69,7 @@ class Bench:
 
     def pair(
         self, seconds: Callable[[int], float] = lambda number: CANDIDATE_S
-    ) -> tuple[TimedPipeline | TimedControl, TimedPipeline]:
+    ) -> tuple[TimedFrozen | TimedPipeline | TimedControl, TimedPipeline]:
         """The reference R and the candidate C."""
         reference = self.scenario(lambda number: REFERENCE_S, "R")
         return pair_of(self.scenario(seconds, "C", others={"fp32": reference}), self.device)
@@ -207,7 +220,7 @@ def fake_control(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> FakeControl:
     return fake
 
 
-def test_fp32_is_timed_against_the_control_workload_and_all_else_against_fp32(
+def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_else_against_fp32(
     bench: Bench, fake_control: FakeControl
 ) -> None:
     fp32 = bench.scenario(lambda number: REFERENCE_S, "fp32")
@@ -243,3 +256,151 @@ def test_the_control_workload_has_no_round_before_it_is_placed(
     timed.close()
     with pytest.raises(RuntimeError, match="placed"):
         timed.round()
+
+
+# The frozen reference
+
+
+@dataclass
+class FakeProgram:
+    """Logs what is asked of it, and lets the device's clock run by 2 s a call.
+
+    The call of the number `fails_at` raises `error`.
+    """
+
+    bench: Bench
+    fails_at: int = 0
+    error: Exception = field(default_factory=lambda: RuntimeError("no kernel\nfor this"))
+    calls: int = 0
+
+    def relocate(self) -> None:
+        self.bench.log.append("relocate")
+
+    def draw(self, call: Any, steps: int) -> None:
+        self.calls += 1
+        if self.calls == self.fails_at:
+            raise self.error
+        self.bench.log.append(f"draw {steps} steps")
+        self.bench.device.now_s += 2.0
+
+
+class FrozenWorkload(FakeWorkload):
+    """A workload with a frozen reference."""
+
+    frozen = FrozenSource(Path("nowhere"), (1, 2))
+
+
+def with_frozen(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, **program: Any
+) -> tuple[FakeScenario, FakeProgram]:
+    """A scenario whose workload has a frozen reference, and the program that stands for it."""
+    fake = FakeProgram(bench, **program)
+    monkeypatch.setattr(timed_module, "frozen_program", lambda workload, device: fake)
+    scenario = bench.scenario(lambda number: CANDIDATE_S, "C")
+    return replace(scenario, workload=cast(Workload, FrozenWorkload())), fake
+
+
+@pytest.mark.parametrize("name", ["C", "fp32"])
+def test_with_a_frozen_reference_everything_is_timed_against_it(
+    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, _ = with_frozen(bench, monkeypatch)
+    scenario = replace(scenario, technique=replace(scenario.technique, id=name))
+    reference, candidate = pair_of(scenario, bench.device)
+    assert isinstance(reference, TimedFrozen)
+    timing = finished(paired_rounds(scenario, reference, candidate, Plan(2, 1)))
+    assert timing.groups[0].reference_s == (2.0, 2.0)
+    assert timing.groups[0].candidate_s == (CANDIDATE_S,)
+
+
+def test_the_frozen_reference_is_built_once_and_laid_out_anew_for_each_group(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, fake = with_frozen(bench, monkeypatch)
+    timed = TimedFrozen(scenario, bench.device)
+    for _ in range(2):
+        timed.place()
+    assert isinstance(timed.round(), Round)
+    warm_up = [f"draw {WARM_UP_STEPS} steps", "relocate", "draw 1 steps"]
+    assert bench.log == [*warm_up, f"draw {STEPS} steps"]
+    bench.device.warms_up = True
+    fake.calls = 0
+    TimedFrozen(scenario, bench.device).place()
+    assert fake.calls == 1 + 2, "it settles where the device warms up"
+
+
+def test_the_frozen_reference_has_no_round_before_it_is_placed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, _ = with_frozen(bench, monkeypatch)
+    timed = TimedFrozen(scenario, bench.device)
+    with pytest.raises(RuntimeError, match="placed"):
+        timed.round()
+    timed.place()
+    timed.close()
+    with pytest.raises(RuntimeError, match="placed"):
+        timed.round()
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 3], ids=["warm-up", "second warm-up", "round"])
+def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
+    fails_at: int, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, _ = with_frozen(bench, monkeypatch, fails_at=fails_at)
+    timed = TimedFrozen(scenario, bench.device)
+
+    def group() -> Round:
+        timed.place()
+        timed.place()
+        return timed.round()
+
+    with pytest.raises(ScenarioError) as caught:
+        group()
+    assert caught.value.outcome is Outcome.NO_BASELINE
+    assert str(caught.value).startswith(
+        "fake-C: the frozen reference does not run here (no kernel for this): there is nothing"
+    )
+    timed.close()
+
+
+def test_the_memory_of_a_frozen_reference_that_failed_is_released() -> None:
+    class Activations:
+        pass
+
+    held: list[weakref.ref[Activations]] = []
+
+    def draw() -> None:
+        activations = Activations()
+        held.append(weakref.ref(activations))
+        raise RuntimeError("no kernel")
+
+    errors: list[ScenarioError] = []
+    try:
+        with frozen_errors(fake_scenario(print)):
+            draw()
+    except ScenarioError as error:
+        errors.append(error)
+    assert [error.outcome for error in errors] == [Outcome.NO_BASELINE]
+    assert [reference() for reference in held] == [None]
+
+
+@pytest.mark.parametrize("error", [MemoryError("injected"), RuntimeError("CUDA out of memory.")])
+def test_an_exhausted_memory_is_no_fault_of_the_frozen_reference(
+    error: Exception, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, _ = with_frozen(bench, monkeypatch, fails_at=1, error=error)
+    reference, candidate = pair_of(scenario, bench.device)
+
+    def sample() -> None:
+        with scenario_errors(scenario, bench.device):
+            finished(paired_rounds(scenario, reference, candidate, Plan(2, 1)))
+
+    with pytest.raises(ScenarioError, match="ran out of memory on fake") as caught:
+        sample()
+    assert caught.value.outcome is Outcome.BROKEN
+
+
+def test_a_workload_without_a_frozen_reference_has_no_program(bench: Bench) -> None:
+    scenario = bench.scenario(lambda number: 1.0, "C")
+    with pytest.raises(ValueError, match="has no frozen reference"):
+        timed_module.frozen_program(scenario.workload, bench.device)

@@ -61,6 +61,7 @@ VERDICTS = st.builds(
     measured=st.none() | FIGURES,
     baseline=st.none() | FIGURES,
     limit=st.none() | FIGURES,
+    detail=NAMES,
     not_run=st.sampled_from([None, "base", "head", "both"]),
 )
 SCENARIO_RECORDS = st.builds(
@@ -71,6 +72,7 @@ SCENARIO_RECORDS = st.builds(
     family=NAMES,
     documented_speedup=st.none() | FIGURES,
     unsupported=st.none() | NAMES,
+    weights=NAMES,
     component_peak_bytes=NAMED_NUMBERS,
     reference_peak_bytes=st.none() | WHOLE_NUMBERS,
     counts=COUNTS,
@@ -80,6 +82,7 @@ SCENARIO_RECORDS = st.builds(
     wall_ms=st.none() | FIGURES,
     speedup=st.none() | st.builds(Interval, FIGURES, FIGURES, FIGURES),
     timings=st.lists(TIMINGS, max_size=2),
+    timed_against=NAMES,
     timeline=st.none() | TIMELINES,
     baseline_ratios=st.lists(FIGURES, max_size=3),
     changed=st.lists(NAMES, max_size=3),
@@ -118,7 +121,7 @@ PROVENANCES = st.builds(
     software=VERSIONS,
     hardware=HARDWARE,
     reason=TEXTS,
-    timing=st.dictionaries(NAMES, st.integers(1, 99), max_size=2),
+    timing=st.dictionaries(NAMES, st.integers(1, 99) | NAMES, max_size=2),
     sampled=st.none() | st.builds(Sampled, NAMES, NAMES, VERSIONS),
 )
 POSITIVE = st.floats(1e-6, 1e9)
@@ -132,6 +135,7 @@ ENTRIES = st.integers(0, 5).flatmap(
         judged_ms=st.tuples(*[POSITIVE] * processes),
         ratios=st.tuples(*[POSITIVE] * processes),
         ssim=st.none() | st.floats(-1, 1),
+        images=DATA_URIS.map(tuple),
     )
 )
 """Entries with and without a clock."""

@@ -18,15 +18,17 @@ from hypothesis import strategies as st
 
 from fixtures.records import baselines
 from fixtures.records.baseline_store import StagedEntry
-from fixtures.records.baselines import Baseline, DeviceFacts, Sampled
+from fixtures.records.baselines import Baseline, DeviceFacts, Entry, Provenance, Sampled
 from fixtures.records.codec import STRICT, Codec, RecordError
 from fixtures.records.counts import Counts
+from fixtures.records.images import encoded
 from fixtures.records.merging import MESSAGE, Message
 from fixtures.records.outcome import Verdict
 from fixtures.records.run import RESULTS, RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from tests.records.strategies import ENTRIES, NAMES, RUNS
+from tests.support.fake_scenarios import IMAGES
 from tests.support.runs import entry, run_record, scenario_record, timing, verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
@@ -132,6 +134,10 @@ def test_equal_records_give_equal_text_whatever_their_order() -> None:
     assert RESULTS.dump(one, sort_keys=True) == RESULTS.dump(two, sort_keys=True)
 
 
+LEFT_OUT = {Provenance: {"sampled"}, Entry: {"images"}}
+"""Written only where they say something."""
+
+
 @pytest.mark.parametrize(
     ("codec", "record", "where", "of"),
     [
@@ -148,7 +154,9 @@ def test_every_field_is_written(codec: Codec[Any], record: Any, where: str, of: 
     stored = plain(codec, record)
     for part in where.split("/"):
         stored = stored[int(part)] if isinstance(stored, list) else stored[part]
-    assert stored.keys() == {field.name for field in dataclasses.fields(of)} - {"sampled"}
+    assert stored.keys() == {field.name for field in dataclasses.fields(of)} - LEFT_OUT.get(
+        of, set()
+    )
 
 
 def test_when_latency_was_sampled_is_written_only_where_it_says_something() -> None:
@@ -158,6 +166,26 @@ def test_when_latency_was_sampled_is_written_only_where_it_says_something() -> N
     stored = plain(baselines.CODEC, replace(BASELINE, scenarios=entries))["scenarios"]
     assert "sampled" not in stored["fp16"]["recorded"]
     assert stored["bf16"]["recorded"]["sampled"]["date"] == "2026-01-01"
+
+
+def test_images_of_an_entry_are_written_only_where_there_are_some() -> None:
+    """An entry that was recorded before there was such a field stays as it is to the byte."""
+    images = tuple(encoded(IMAGES, lossless=True))
+    entries = {"fp16": entry(), "fp32": entry(images=images)}
+    baseline = replace(BASELINE, scenarios=entries)
+    stored = plain(baselines.CODEC, baseline)["scenarios"]
+    assert "images" not in stored["fp16"]
+    assert stored["fp32"]["images"] == list(images)
+    again = baselines.CODEC.load(baselines.CODEC.dump(baseline), "here")
+    assert again.scenarios["fp32"].images == images
+    assert again.scenarios["fp16"].images == ()
+
+
+@pytest.mark.parametrize("uri", ["https://example.org/image.webp", "", 1, None])
+def test_anything_but_an_image_is_refused_in_an_entry(uri: Any) -> None:
+    baseline = replace(BASELINE, scenarios={"fp32": entry(images=tuple(encoded(IMAGES)))})
+    document = spoilt(plain(baselines.CODEC, baseline), "scenarios/fp32/images/0", uri)
+    assert "at scenarios.fp32.images.0" in refusal(baselines.CODEC, document)
 
 
 def test_where_a_worker_met_a_note_is_no_part_of_the_results() -> None:

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from fixtures.records.codec import RecordError
-from fixtures.records.images import AMPLIFIED, MOST, Images, differences, encoded
+from fixtures.records.images import (
+    AMPLIFIED,
+    LARGEST_PX,
+    MOST,
+    PREFIX,
+    Images,
+    decoded,
+    differences,
+    encoded,
+)
 from fixtures.records.run import RESULTS
 from tests.support.runs import run_record, scenario_record
 
+WIDE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 GREY = np.full((2, 32, 48, 3), 0.5)
-
-
-def decoded(uri: str) -> Images:
-    stored = io.BytesIO(base64.b64decode(uri.partition(",")[2]))
-    return np.asarray(Image.open(stored).convert("RGB")) / 255
 
 
 def test_an_image_comes_back_nearly_as_it_was_and_small() -> None:
     uris = encoded(GREY)
     assert len(uris) == 2
-    assert decoded(uris[0]).shape == (32, 48, 3)
-    assert np.abs(decoded(uris[0]) - 0.5).max() < 0.03
+    assert decoded(uris).shape == (2, 32, 48, 3)
+    assert np.abs(decoded(uris) - 0.5).max() < 0.03
     assert len(uris[0]) < 1000
 
 
 def test_values_that_are_no_number_or_out_of_range_are_drawn_all_the_same() -> None:
     odd = np.full((1, 32, 48, 3), 0.5)
     odd[0, :16], odd[0, 16:] = np.nan, 7.0
-    drawn = decoded(encoded(odd)[0])
+    drawn = decoded(encoded(odd))[0]
     assert drawn[:12].max() < 0.1
     assert drawn[20:].min() > 0.9
 
@@ -44,10 +53,90 @@ def test_of_many_frames_the_first_are_kept() -> None:
 
 
 def test_a_difference_is_amplified_and_of_equal_images_black() -> None:
-    assert decoded(differences(GREY, GREY)[0]).max() < 0.02
-    seen = decoded(differences(GREY + 0.1, GREY)[0])
+    assert decoded(differences(GREY, GREY)).max() < 0.02
+    seen = decoded(differences(GREY + 0.1, GREY))
     assert np.abs(seen - 0.1 * AMPLIFIED).max() < 0.03
     assert differences(GREY, GREY[:1]) == []
+
+
+# Lossless
+
+
+def batches() -> st.SearchStrategy[Images]:
+    """A few small images of whole numbers of 255ths, whatever their content."""
+    shapes = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9), st.just(3))
+    pixels = shapes.flatmap(lambda shape: arrays(np.uint8, shape))
+    return pixels.map(lambda one: one.astype(np.float32) / 255)
+
+
+@WIDE
+@given(images=batches())
+def test_a_lossless_image_comes_back_as_it_was(images: Images) -> None:
+    assert np.array_equal(decoded(encoded(images, lossless=True)), images)
+
+
+def test_an_image_that_is_not_lossless_does_not() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (1, 16, 16, 3)) / 255
+    assert not np.allclose(decoded(encoded(noise)), noise, atol=1 / 255)
+
+
+def test_a_lossless_image_is_rounded_to_eight_bits_and_no_further() -> None:
+    values = np.random.default_rng(0).random((1, 32, 32, 3))
+    lost = np.abs(decoded(encoded(values, lossless=True)) - values).max()
+    assert 0.4 / 255 < lost <= 0.5 / 255 + 1e-6
+
+
+def uri_of(width: int, height: int = 8, form: str = "WEBP") -> str:
+    stored = io.BytesIO()
+    Image.new("RGB", (width, height)).save(stored, format=form)
+    return PREFIX + base64.b64encode(stored.getvalue()).decode()
+
+
+def huge() -> str:
+    """A few bytes that say of themselves that they are 16,384 x 16,384 pixels."""
+    (uri,) = encoded(np.zeros((1, 8, 8, 3)), lossless=True)
+    stored = bytearray(base64.b64decode(uri.removeprefix(PREFIX)))
+    size = stored.index(b"VP8L") + 9
+    stored[size : size + 4] = b"\xff\xff\xff\x0f"
+    return PREFIX + base64.b64encode(stored).decode()
+
+
+@pytest.mark.parametrize(
+    ("uris", "words"),
+    [
+        ([], "no image is stored"),
+        ([PREFIX], "cannot be read"),
+        ([PREFIX + "AAAA"], "cannot be read"),
+        ([PREFIX + "A"], "cannot be read"),
+        ([uri_of(8)[:-16]], "cannot be read"),
+        ([uri_of(8, form="PNG")], "cannot be read"),
+        ([uri_of(LARGEST_PX + 1)], "is larger than 4096 pixels"),
+        ([uri_of(8, LARGEST_PX + 1)], "is larger than 4096 pixels"),
+        ([huge()], "is larger than 4096 pixels"),
+        ([uri_of(8), uri_of(9)], "differ in size"),
+    ],
+    ids=[
+        *("none", "empty", "not an image", "not base64", "truncated", "another format", "wide"),
+        *("high", "huge", "two sizes"),
+    ],
+)
+def test_what_is_no_image_is_refused_in_a_sentence(uris: list[str], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        decoded(uris)
+    assert str(caught.value).isprintable()
+
+
+def test_the_largest_image_is_decoded() -> None:
+    assert decoded([uri_of(LARGEST_PX)]).shape == (1, 8, LARGEST_PX, 3)
+
+
+@WIDE
+@given(content=st.binary(max_size=200), start=st.integers(0, 40))
+def test_whatever_is_stored_is_an_image_or_refused(content: bytes, start: int) -> None:
+    sound = base64.b64decode(uri_of(8).removeprefix(PREFIX))
+    uri = PREFIX + base64.b64encode(sound[:start] + content).decode()
+    with contextlib.suppress(ValueError):
+        assert decoded([uri]).ndim == 4
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
+from fixtures.measuring import observations as observations_module
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
+from fixtures.records.images import PREFIX, Images, encoded
 from fixtures.records.metrics import LATENCY, PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
@@ -57,6 +59,7 @@ class Bench:
             Observations(FakeDevice(), self._observe),
             new_run(),
             self._case,
+            self.sampler("here"),
             self.sampler("further"),
             SampleBudget(1e9),
             keep_images=self.keep_images,
@@ -107,7 +110,9 @@ def test_nothing_is_measured_before_it_is_asked_for() -> None:
     bench = Bench()
     record = bench.measurements.record(SCENARIO)
     assert bench.log == []
-    assert record == ScenarioRecord(SCENARIO.id, "storybook-256", "vae_tiling", "vae")
+    assert record == ScenarioRecord(
+        SCENARIO.id, "storybook-256", "vae_tiling", "vae", weights="embedded"
+    )
     assert bench.measurements.record(SCENARIO) is record
 
 
@@ -133,12 +138,13 @@ def test_images_and_seams_are_of_the_same_observations() -> None:
 def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
     bench = Bench(ratios=(1.04, 1.0, 1.0, 1.0, 1.0))
     found = [bench.measurements.timed(SCENARIO, bench.first) for _ in range(2)]
-    (record, verdict), again = found
-    assert again == (record, verdict)
-    taken = bench.log[1:]
+    (record, verdicts), again = found
+    assert again == (record, verdicts)
+    _, *taken, observed, for_the_speedup = bench.log
     assert taken == ["first vae_tiling", *["further vae_tiling"] * (len(taken) - 1)]
     assert len(taken) == len(record.timings) > 1
-    assert verdict.outcome is Outcome.PASS
+    assert (observed, for_the_speedup) == ("observe fp32", "here fp32")
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS] * 2
     assert record.wall_ms == 100.0
     assert record.speedup is not None
     assert record.baseline_ratios == [1.0] * 5
@@ -146,8 +152,8 @@ def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
 
 def test_a_latency_without_a_baseline_is_sampled_once() -> None:
     bench = Bench(stored=False)
-    record, verdict = bench.measurements.timed(SCENARIO, bench.first)
-    assert verdict.outcome is Outcome.NO_BASELINE
+    record, verdicts = bench.measurements.timed(SCENARIO, bench.first)
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.NO_BASELINE] * 2
     assert len(record.timings) == 1
     assert record.baseline_ratios == []
 
@@ -159,6 +165,133 @@ def test_a_further_sample_shows_what_was_seen_so_far_and_the_line_is_cleared() -
         "storybook-256-vae_tiling: sample 2, fresh process, latency ratio 1.040 ["
     )
     assert bench.line[-1] == ""
+
+
+def test_without_a_sampler_of_its_own_a_latency_is_sampled_in_this_process() -> None:
+    bench = Bench()
+    bench.measurements.timed(SCENARIO)
+    assert bench.log[1] == "here vae_tiling"
+
+
+# The speed-up over fp32, where both are timed against the frozen reference
+
+
+def test_the_speed_up_is_over_fp32_s_own_latency_where_that_was_timed() -> None:
+    bench = Bench(ratios=(1.5, 0.5), stored=False)
+    bench.measurements.timed(REFERENCE, bench.first)
+    record, _ = bench.measurements.timed(SCENARIO, bench.first)
+    assert "here fp32" not in bench.log
+    assert record.timed_against == "the frozen reference"
+    assert record.speedup is not None
+    assert record.speedup.estimate == pytest.approx(3.0)
+
+
+def test_fp32_is_sampled_once_for_all_speed_ups() -> None:
+    bench = Bench()
+    for scenario in (SCENARIO, SCENARIO.beside("vae_slicing")):
+        record, _ = bench.measurements.timed(scenario, bench.first)
+        assert record.speedup is not None
+    assert bench.log.count("here fp32") == 1
+    assert bench.line.count(f"{REFERENCE.id}: one sample, for the speed-up of the others") == 1
+
+
+@pytest.mark.parametrize("failing", ["observed", "timed"])
+def test_without_fp32_s_latency_there_is_no_speed_up_and_it_is_tried_once(failing: str) -> None:
+    broken = ScenarioError(REFERENCE.id, Outcome.BROKEN, "ran out of memory")
+    bench = Bench(
+        shown={"fp32": broken} if failing == "observed" else {},
+        ratios=(1.0, broken, 1.0) if failing == "timed" else (1.0,),
+        stored=False,
+    )
+    for scenario in (SCENARIO, SCENARIO.beside("vae_slicing")):
+        record, _ = bench.measurements.timed(scenario, bench.first)
+        assert record.timings
+        assert record.speedup is None
+    assert bench.log.count("observe fp32") == 1
+    assert bench.log.count("here fp32") == (failing == "timed")
+
+
+# The fp32 image
+
+
+@dataclass
+class FakeProgram:
+    """A frozen reference that draws these images, or fails."""
+
+    drawn: Images | Exception
+    calls: int = 0
+
+    def draw(self, call: Any, steps: int) -> Images:
+        self.calls += 1
+        if isinstance(self.drawn, Exception):
+            raise self.drawn
+        return self.drawn
+
+
+def with_frozen(drawn: Images | Exception, patch: pytest.MonkeyPatch) -> tuple[Bench, FakeProgram]:
+    fake = FakeProgram(drawn)
+    patch.setattr(observations_module, "frozen_program", lambda workload, device: fake)
+    return Bench(), fake
+
+
+def test_the_fp32_image_is_compared_with_the_frozen_reference_s_which_is_drawn_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = IMAGES[:1].copy()
+    other[0, 3, 4, 1] = 1 - other[0, 3, 4, 1]
+    bench, fake = with_frozen(other, monkeypatch)
+    for _ in range(2):
+        difference = bench.measurements.difference_from_frozen(REFERENCE)
+        assert difference == pytest.approx(np.abs(other - IMAGES[:1]).max()) != 0
+    assert fake.calls == 1
+    assert bench.log == ["observe fp32"]
+    same, _ = with_frozen(IMAGES[:1], monkeypatch)
+    assert same.measurements.difference_from_frozen(REFERENCE) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("drawn", "outcome", "words"),
+    [
+        (RuntimeError("no kernel"), Outcome.NO_BASELINE, "does not run here \\(no kernel\\)"),
+        (MemoryError("huge"), Outcome.BROKEN, "ran out of memory on fake"),
+        (IMAGES[:1] * np.nan, Outcome.BROKEN, "NaN"),
+        (IMAGES, Outcome.BROKEN, "shape"),
+    ],
+    ids=["fails", "memory", "NaN", "another shape"],
+)
+def test_a_frozen_reference_that_draws_nothing_to_compare_with_is_a_failure_with_the_reason(
+    drawn: Images | Exception, outcome: Outcome, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, _ = with_frozen(drawn, monkeypatch)
+    with pytest.raises(ScenarioError, match=words) as caught:
+        bench.measurements.difference_from_frozen(REFERENCE)
+    assert caught.value.outcome is outcome
+    assert bench.measurements.drawn(SCENARIO).ssim == 1.0, "other figures need it not"
+
+
+def test_the_fp32_image_is_compared_with_the_stored_one() -> None:
+    measurements = Bench().measurements
+    same = encoded(IMAGES[:1], lossless=True)
+    assert measurements.difference_from_stored(REFERENCE, same) <= 0.5 / 255 + 1e-6
+    mirrored = encoded(IMAGES[:1, :, ::-1], lossless=True)
+    assert measurements.difference_from_stored(REFERENCE, mirrored) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("stored", "outcome", "words"),
+    [
+        ([f"{PREFIX}AAAA"], Outcome.NO_BASELINE, "a stored image cannot be read"),
+        (encoded(IMAGES), Outcome.BROKEN, "shape"),
+    ],
+    ids=["unreadable", "another shape"],
+)
+def test_a_stored_image_that_cannot_be_compared_with_is_a_failure_with_the_reason(
+    stored: list[str], outcome: Outcome, words: str
+) -> None:
+    with pytest.raises(ScenarioError, match=words) as caught:
+        Bench().measurements.difference_from_stored(REFERENCE, stored)
+    assert caught.value.outcome is outcome
+    assert caught.value.scenario == REFERENCE.id
 
 
 # What failed fails again, with its reason
@@ -228,7 +361,8 @@ def test_an_interrupt_is_not_remembered() -> None:
     with pytest.raises(KeyboardInterrupt):
         bench.measurements.timed(SCENARIO, interrupt)
     assert bench.line[-1] == ""
-    assert bench.measurements.timed(SCENARIO, bench.first)[1].outcome is Outcome.PASS
+    _, verdicts = bench.measurements.timed(SCENARIO, bench.first)
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS] * 2
 
 
 # The order does not matter

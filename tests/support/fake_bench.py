@@ -2,8 +2,10 @@
 
 `pytest perf_tests -p tests.support.fake_bench` takes every figure from the scenario's name. The
 environment breaks single scenarios: `FAKE_MORE` does more work than before, `FAKE_SLOW` takes half
-as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_HANG` never
-returns, and `FAKE_CRASH` ends the process. `FAKE_HARDWARE` is what the device is called. With
+as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws
+a paler image, `FAKE_HANG` never returns, and `FAKE_CRASH` ends the process. The frozen reference
+draws what every scenario draws; with `FAKE_FROZEN` it fails with these words. `FAKE_HARDWARE` is
+what the device is called, and `FAKE_LACKS` what it lacks besides. With
 `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker and
 its accelerator to the file `FAKE_LOG`.
 """
@@ -24,9 +26,11 @@ from fixtures.measuring.observation import Observation
 from fixtures.measuring.rounds import Plan, Round
 from fixtures.measuring.sampler import Sampler
 from fixtures.records.counts import Counts
+from fixtures.records.images import Images
 from fixtures.records.run import WHOLE
 from fixtures.records.timing import Evidence, Timing
 from fixtures.scenarios import Scenario
+from fixtures.workloads import Call
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.runs import counts, timing
@@ -43,12 +47,17 @@ if "FAKE_ACCELERATORS" in os.environ:
 
 
 def _device(*_: str) -> FakeDevice:
+    lacking = os.environ.get("FAKE_LACKS")
     return FakeDevice(
         name="simulated",
         key=KEY,
         memory_source="replay",
         hardware={"accelerator": os.environ.get("FAKE_HARDWARE", "Testron 9000")},
-        lacks={"accelerator": "needs an accelerator", "xformers": "xFormers is not installed"},
+        lacks={
+            "accelerator": "needs an accelerator",
+            "xformers": "xFormers is not installed",
+            **({lacking: f"it has no {lacking}"} if lacking else {}),
+        },
     )
 
 
@@ -78,7 +87,7 @@ def _observe(scenario: Scenario, device: Device) -> Observation:
         scenario.id,
         component_peak_bytes={WHOLE: figure, "denoiser": figure // 2},
         counts=counts(mm=figure + more, add=3) if counted else Counts(),
-        images=IMAGES[:1],
+        images=IMAGES[:1] * (0.98 if _is(scenario, "FAKE_PALE") else 1.0),
         inactive="it does nothing" if _is(scenario, "FAKE_IDLE") else None,
         leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,
     )
@@ -110,6 +119,16 @@ class _Timed:
         """Nothing is open."""
 
 
+class _Frozen:
+    """A frozen reference that draws what every scenario draws."""
+
+    def draw(self, call: Call, steps: int) -> Images:
+        """Draw it, or fail."""
+        if words := os.environ.get("FAKE_FROZEN"):
+            raise RuntimeError(words)
+        return IMAGES[:1]
+
+
 def _pair(scenario: Scenario, device: Device) -> tuple[_Timed, _Timed]:
     return _Timed(0.1), _Timed(0.1 * _ratio(scenario))
 
@@ -128,5 +147,6 @@ def pytest_configure(config: pytest.Config) -> None:
     PATCH.setattr("fixtures.suite.plugin.open_device", _device)
     PATCH.setattr("fixtures.suite.plugin.observe", _observe)
     PATCH.setattr("fixtures.suite.plugin.in_fresh_process", _in_fresh_process)
+    PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
     PATCH.setattr("fixtures.measuring.sampler.pair_of", _pair)

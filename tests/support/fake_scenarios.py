@@ -14,6 +14,7 @@ from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.workloads import Workload
+from fixtures.workloads.base import FrozenSource
 from tests.support.runs import counts
 
 STEPS = 4
@@ -38,9 +39,11 @@ class FakeWorkload:
 
     name = "fake"
     weights = ""
+    default_weights = ""
     call = SimpleNamespace(steps=STEPS)
     telling_steps = 3
     steps_of_timed_call = STEPS
+    frozen: FrozenSource | None = None
     without: Mapping[str, str] = {}
 
     def draw(self, pipeline: FakePipeline, **changes: Any) -> Any:

@@ -7,11 +7,16 @@ import math
 import pytest
 
 from fixtures.verdicts import (
+    FROZEN_DIFFERENCE,
+    SEAM_LIMIT,
     SIDES_SSIM,
     SSIM_ROUNDING,
     Outcome,
     SideCase,
+    Verdict,
+    judge_difference,
     judge_images,
+    judge_seams,
     judge_similarity,
 )
 from tests.support.runs import entry
@@ -55,6 +60,57 @@ def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
     for part in (SCENARIO, "0.5000", "limit 0.9800", "baseline has 0.9950", "torch 2.12.0"):
         assert part in sentence
     assert "refresh" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("verdict", "detail"),
+    [
+        (judge_images(case(), 0.5, 0.98), "0.5000 (limit 0.9800)"),
+        (judge_images(case(), 0.99, 0.98), "0.9900 (limit 0.9800)"),
+        (judge_similarity(SIDES, 0.5, 0.98), "0.5000 (limit 0.9800)"),
+        (judge_seams(case(), 2 * SEAM_LIMIT), "x3.000 (limit x1.500)"),
+        (judge_difference(case(), 2 / 255, 1 / 255, "its"), "2.00/255 (limit 1.00/255)"),
+    ],
+    ids=["wrong", "right", "sides", "seam", "difference"],
+)
+def test_a_row_shows_the_figure_and_its_limit(verdict: Verdict, detail: str) -> None:
+    assert verdict.detail == detail
+
+
+# The fp32 image
+
+
+@pytest.mark.parametrize(
+    ("difference", "outcome"),
+    [
+        (0.0, Outcome.PASS),
+        (FROZEN_DIFFERENCE, Outcome.PASS),
+        (math.nextafter(FROZEN_DIFFERENCE, 1), Outcome.REGRESSION),
+        (1.0, Outcome.REGRESSION),
+        (math.inf, Outcome.REGRESSION),
+        (math.nan, Outcome.REGRESSION),
+    ],
+)
+def test_a_difference_is_judged_by_its_limit(difference: float, outcome: Outcome) -> None:
+    verdict = judge_difference(case(), difference, FROZEN_DIFFERENCE, "the frozen reference's")
+    assert verdict.outcome is outcome
+    assert verdict.limit == FROZEN_DIFFERENCE
+    assert verdict.baseline is None
+
+
+def test_a_wrong_fp32_image_names_the_suspects_and_no_way_to_accept_it() -> None:
+    verdict = judge_difference(case(), 3 / 255, 1 / 255, "the baseline's")
+    assert verdict.sentence == (
+        f"{SCENARIO}: the fp32 image differs from the baseline's by up to 3.00/255 (limit "
+        "1.00/255); changed since the baseline: torch 2.12.0 -> 2.13.0"
+    )
+    right = judge_difference(case(), 0.0, 1 / 255, "the baseline's").sentence
+    assert right.endswith("(limit 1.00/255)")
+    new = judge_difference(case(entry=None), 3 / 255, 1 / 255, "the baseline's").sentence
+    assert new.endswith("(limit 1.00/255)")
+
+
+# Both sides of a comparison
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.timing import Sample
+from fixtures.records.metrics import LATENCY, RATIO
+from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts import (
     ABSOLUTE_TOLERANCE,
+    CONTROL_TOLERANCE,
     MAX_SAMPLES,
     RATIO_TOLERANCE,
     Case,
@@ -20,10 +23,11 @@ from fixtures.verdicts import (
     Verdict,
     judge_absolute_latency,
     judge_change,
+    judge_latency,
     judge_ratio,
 )
 from fixtures.verdicts.statistics import NO_OTHERS, Spread
-from tests.support.runs import entry, sample
+from tests.support.runs import entry, sample, timing
 from tests.verdicts.cases import NEWER, SCENARIO, case, timed
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
@@ -31,6 +35,13 @@ MARGIN = RATIO_TOLERANCE.same
 CERTAIN = timed((1.0,) * 60)
 """Of so many equal processes that the baseline itself leaves no doubt."""
 SIDES = SideCase(SCENARIO, entry(), NEWER)
+
+
+def taking(judged_ms: float) -> Timing:
+    """A process of this latency, which may be impossible: a group of rounds would refuse that."""
+    made = timing()
+    object.__setattr__(made.groups[0], "candidate_s", (judged_ms / 1000,) * 3)
+    return made
 
 
 def judged(
@@ -163,8 +174,17 @@ def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere(
 
 def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
     verdict = judged(9.0, on=case(same_hardware=False, ratio_is_comparable=False))
-    assert verdict.outcome is Outcome.UNSUPPORTED
-    assert "instruction sets" in verdict.sentence
+    assert verdict.outcome is Outcome.NOT_JUDGED
+    assert verdict.sentence == f"{SCENARIO}: latency ratio is not judged: {verdict.detail}"
+    assert verdict.detail.startswith("half precision depends on the processor's instruction sets")
+
+
+def test_half_precision_that_was_not_timed_where_it_was_recorded_is_not_judged_elsewhere() -> None:
+    """A processor with fp16 arithmetic times what the one of the baseline did not."""
+    untimed = entry(ratios=(), judged_ms=())
+    elsewhere = case(entry=untimed, same_hardware=False, ratio_is_comparable=False)
+    assert outcomes(elsewhere, [timing()]) == [Outcome.NOT_JUDGED] * 2
+    assert outcomes(case(entry=untimed), [timing()]) == [Outcome.NO_BASELINE] * 2
 
 
 def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
@@ -228,17 +248,114 @@ def test_a_gain_of_note_must_be_ruled_out_too() -> None:
     ],
 )
 def test_absolute_latency_fails_beyond_a_doubling_only(judged_ms: float, outcome: Outcome) -> None:
-    assert judge_absolute_latency(case(), judged_ms).outcome is outcome
+    assert judge_absolute_latency(case(), [taking(judged_ms)]).outcome is outcome
 
 
 def test_absolute_latency_is_compared_with_the_baselines_median() -> None:
     skewed = case(entry=entry(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)))
-    assert judge_absolute_latency(skewed, 2.0).outcome is Outcome.PASS
-    assert judge_absolute_latency(skewed, 2.1).outcome is Outcome.REGRESSION
+    assert judge_absolute_latency(skewed, [taking(2.0)]).outcome is Outcome.PASS
+    assert judge_absolute_latency(skewed, [taking(2.1)]).outcome is Outcome.REGRESSION
 
 
 def test_absolute_latency_is_not_judged_elsewhere_and_says_how_to_change_that() -> None:
-    verdict = judge_absolute_latency(case(same_hardware=False), 10_000.0)
-    assert verdict.outcome is Outcome.UNSUPPORTED
+    verdict = judge_absolute_latency(case(same_hardware=False), [taking(10_000.0)])
+    assert verdict.outcome is Outcome.NOT_JUDGED
     assert "other hardware" in verdict.sentence
-    assert "nox -s refresh" in verdict.sentence
+    assert "nox -s refresh" in verdict.detail
+
+
+# The absolute time where the clock is steady
+
+
+STEADY = case(entry=CERTAIN, steady_clock=True)
+
+
+@pytest.mark.parametrize(
+    ("judged_ms", "outcome"),
+    [
+        (100.0, Outcome.PASS),
+        (100.0 * (1 + MARGIN.regression - 1e-3), Outcome.PASS),
+        (100.0 * (1 + MARGIN.regression + 1e-3), Outcome.REGRESSION),
+        (105.0, Outcome.REGRESSION),
+        (100.0 / (1 + MARGIN.regression + 1e-3), Outcome.IMPROVEMENT),
+    ],
+)
+def test_on_a_steady_clock_absolute_latency_is_judged_by_the_spread_of_processes(
+    judged_ms: float, outcome: Outcome
+) -> None:
+    timings = [timing(judged_ms=judged_ms)] * 12
+    verdict = judge_absolute_latency(STEADY, timings)
+    assert verdict.outcome is outcome
+    assert verdict.measured == pytest.approx(judged_ms)
+    assert verdict.baseline == 100.0
+    assert verdict.limit == pytest.approx(100.0 * (1 + MARGIN.regression))
+    assert "12 processes" in verdict.sentence
+    unsteady = replace(STEADY, steady_clock=False)
+    assert judge_absolute_latency(unsteady, timings).outcome is Outcome.PASS
+
+
+def test_on_a_steady_clock_one_process_decides_no_small_change() -> None:
+    verdict = judge_absolute_latency(case(steady_clock=True), [timing(judged_ms=102.0)])
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "a slowdown of up to" in verdict.sentence
+    assert "1 process" in verdict.sentence
+
+
+def test_a_spread_of_latencies_leaves_it_undecided() -> None:
+    wide = entry(judged_ms=(60.0, 80.0, 100.0, 125.0, 167.0))
+    verdict = judge_absolute_latency(case(entry=wide, steady_clock=True), [timing()] * 3)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("judged_ms", [math.nan, math.inf, 0.0, -1.0])
+def test_an_impossible_latency_is_broken_on_a_steady_clock_too(judged_ms: float) -> None:
+    assert judge_absolute_latency(STEADY, [taking(judged_ms)]).outcome is Outcome.BROKEN
+
+
+def test_a_steady_clock_on_other_hardware_is_not_judged() -> None:
+    elsewhere = replace(STEADY, same_hardware=False)
+    assert judge_absolute_latency(elsewhere, [timing()]).outcome is Outcome.NOT_JUDGED
+
+
+def test_a_disturbed_round_is_left_out_of_the_latency() -> None:
+    group = Group((0.1,) * 4, (0.1, 0.1, 0.9), (False, False, True))
+    disturbed = replace(timing(), groups=(group,))
+    assert math.exp(disturbed.latency_sample.log_ratio) == pytest.approx(100.0)
+    assert disturbed.latency_sample.standard_error == 0.0
+
+
+# Both
+
+
+def outcomes(on: Case, timings: Sequence[Timing]) -> list[Outcome]:
+    return [verdict.outcome for verdict in judge_latency(on, timings)]
+
+
+def test_a_latency_is_the_ratio_and_the_time_itself() -> None:
+    metrics = [verdict.metric for verdict in judge_latency(STEADY, [timing()])]
+    assert metrics == [RATIO.name, LATENCY.name]
+    timings = [timing(1.0, judged_ms=105.0)] * 12
+    assert outcomes(STEADY, timings) == [Outcome.PASS, Outcome.REGRESSION]
+    timings = [timing(1.05, judged_ms=100.0)] * 12
+    assert outcomes(STEADY, timings) == [Outcome.REGRESSION, Outcome.PASS]
+
+
+def test_against_the_control_workload_a_ratio_may_change_by_more() -> None:
+    assert CONTROL_TOLERANCE.same.regression > MARGIN.regression
+    ratio = 1 + (CONTROL_TOLERANCE.same.regression + MARGIN.regression) / 2
+    found = {}
+    for against in ("control", "frozen reference"):
+        stated = {"steps": 3, against: 1}
+        stored = replace(CERTAIN, recorded=replace(CERTAIN.recorded, timing=stated))
+        on = case(entry=stored, timing=stated)
+        found[against] = outcomes(on, [timing(ratio)] * 12)[0]
+    assert found["frozen reference"] is Outcome.REGRESSION
+    assert found["control"] is not Outcome.REGRESSION
+
+
+def test_a_ratio_to_another_frozen_reference_is_no_baseline() -> None:
+    stored = entry(recorded=replace(entry().recorded, timing={"frozen reference": "0123abcd"}))
+    on = case(entry=stored, timing={"frozen reference": "4567cdef"})
+    verdict = judged(1.0, processes=12, on=on)
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert "(frozen reference 0123abcd; now frozen reference 4567cdef)" in verdict.sentence

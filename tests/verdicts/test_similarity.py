@@ -16,6 +16,7 @@ from fixtures.verdicts.similarity import (
     BrokenImageError,
     ImageControl,
     check_images,
+    largest_difference,
     ssim,
     ssim_per_image,
 )
@@ -85,6 +86,8 @@ def test_a_broken_image_is_refused_before_any_ssim_is_taken(
         ssim(broken, images())
     with pytest.raises(BrokenImageError, match=message):
         ssim(images(), broken)
+    with pytest.raises(BrokenImageError, match=message):
+        largest_difference(broken, images())
 
 
 def test_a_dim_or_pale_image_is_still_an_image() -> None:
@@ -101,6 +104,20 @@ def test_the_smallest_image_that_ssim_can_take_is_taken() -> None:
 def test_images_of_another_shape_are_refused(other: Images) -> None:
     with pytest.raises(BrokenImageError, match="the reference has"):
         ssim(images(), other)
+    with pytest.raises(BrokenImageError, match="the reference has"):
+        largest_difference(images(), other)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_one_value_of_one_image_is_the_largest_difference_and_does_not_show_in_ssim(
+    sign: int,
+) -> None:
+    reference = images() * 0.5 + 0.25
+    batch = reference.copy()
+    assert largest_difference(batch, reference) == 0.0
+    batch[1, 3, 4, 2] += sign * 2 / 255
+    assert largest_difference(batch, reference) == pytest.approx(2 / 255, abs=1e-6)
+    assert ssim(batch, reference) > 0.999
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -18,6 +18,7 @@ from fixtures.verdicts.statistics import (
     ratio_interval,
     shift_against,
     shift_of,
+    speedup_interval,
     spread_of,
 )
 
@@ -87,6 +88,42 @@ def test_a_bound_is_wrong_as_often_as_stated(processes: int) -> None:
             wrong[error] += shift.lower_bound(error) > 0
     for error, count in wrong.items():
         assert count / runs == pytest.approx(error, abs=3.5 * math.sqrt(error / runs))
+
+
+@WIDE
+@given(reference=SAMPLES, candidate=SAMPLES)
+def test_a_speed_up_is_the_ratio_of_both_ratios_and_less_certain_than_either(
+    reference: list[Sample], candidate: list[Sample]
+) -> None:
+    speedup = speedup_interval(reference, candidate)
+    slow, fast = ratio_interval(reference), ratio_interval(candidate)
+    assert speedup.estimate == pytest.approx(slow.estimate / fast.estimate)
+    assert speedup.low < speedup.estimate < speedup.high
+    width = speedup.high / speedup.low
+    assert width >= max(one.high / one.low for one in (slow, fast)) * (1 - 1e-9)
+    back = speedup_interval(candidate, reference).inverse()
+    assert (back.low, back.estimate, back.high) == pytest.approx(
+        (speedup.low, speedup.estimate, speedup.high)
+    )
+
+
+@pytest.mark.parametrize("sides", [([], [Sample(0.0, 0.0)]), ([Sample(0.0, 0.0)], [])])
+def test_a_speed_up_needs_both_sides(sides: tuple[list[Sample], list[Sample]]) -> None:
+    with pytest.raises(ValueError, match="at least one sample of each side"):
+        speedup_interval(*sides)
+
+
+def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
+    generator, deviation, runs = np.random.default_rng(0), 0.05, 2000
+    missed = 0
+    for _ in range(runs):
+        slow, fast = (
+            [Sample(value, 0.0) for value in generator.normal(centre, deviation, 20)]
+            for centre in (0.0, math.log(0.5))
+        )
+        found = speedup_interval(slow, fast)
+        missed += not found.low <= 2.0 <= found.high
+    assert 0.03 < missed / runs < 0.08
 
 
 def test_more_processes_narrow_the_interval() -> None:
