@@ -12,12 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fixtures.commands import refresh
 from fixtures.devices import Device
 from fixtures.devices.host import host_memory_bytes
+from fixtures.measuring import observations as observations_module
 from fixtures.measuring.control import VERSION
+from fixtures.measuring.frozen.program import fingerprint
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import put_device, record_of
@@ -25,11 +28,13 @@ from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import Entry, Sampled
 from fixtures.records.counts import Counts
+from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.metrics import GIB
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
+from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
@@ -37,10 +42,23 @@ from tests.support.running import run_suite
 from tests.support.runs import counts, entry, timing
 
 SCENARIO = find_scenario("storybook", "fp16")
+MINE = find_scenario("storybook", "fp16", "my/pipeline")
 HERE = {"processor": "Testron 9000", "threads": 1}
 ELSEWHERE = {"processor": "Testron 9001", "threads": 1}
-RATIOS = (0.5, 0.51, 0.49, 0.505, 0.495, 0.5, 0.498, 0.502, 0.493, 0.507)
+RATIOS = (0.5, 0.51, 0.49, 0.505, 0.495, 0.5, 0.498, 0.502, 0.493, 0.507)[: refresh.SAMPLES]
 TIMINGS = tuple(timing(ratio) for ratio in RATIOS)
+
+
+class Frozen:
+    """A frozen reference that draws what every observation shows."""
+
+    def draw(self, call: Any, steps: int) -> Images:
+        return IMAGES[:1]
+
+
+@pytest.fixture(autouse=True)
+def frozen_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observations_module, "frozen_program", lambda *_: Frozen())
 
 
 def gpu(**hardware: Any) -> FakeDevice:
@@ -83,7 +101,7 @@ def recorded(
 def refusal(*seen: Observation, **options: Any) -> ScenarioError:
     with pytest.raises(ScenarioError) as caught:
         recorded(*seen, **options)
-    assert str(caught.value).startswith(f"{SCENARIO.id}: ")
+    assert str(caught.value).startswith(f"{options.get('of', SCENARIO).id}: ")
     assert "\n" not in str(caught.value)
     return caught.value
 
@@ -104,11 +122,62 @@ def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: P
     assert BaselineStore(tmp_path).entry("cpu", "storybook", "fp16") == made
 
 
-def test_an_entry_says_what_was_timed_and_against_which_control_workload() -> None:
-    steps = SCENARIO.workload.steps_of_timed_call
-    assert recorded().recorded.timing == {"steps": steps}
-    reference = recorded(of=SCENARIO.reference)
-    assert reference.recorded.timing == {"steps": steps, "control": VERSION}
+@pytest.mark.parametrize("technique", ["fp16", "fp32"])
+def test_an_entry_says_what_was_timed_and_against_which_frozen_reference(technique: str) -> None:
+    made = recorded(of=SCENARIO.beside(technique))
+    assert made.recorded.timing == {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
+
+
+def test_an_entry_says_of_other_weights_against_which_control_workload_fp32_was_timed() -> None:
+    assert recorded(of=MINE).recorded.timing == {"steps": 3}
+    assert recorded(of=MINE.reference).recorded.timing == {"steps": 3, "control": VERSION}
+
+
+def test_what_the_device_does_not_time_is_recorded_without_a_latency() -> None:
+    made = recorded(on=FakeDevice(lacks={"fp16 arithmetic": "emulates it"}), timings=())
+    assert (made.ratios, made.judged_ms) == ((), ())
+    assert made.recorded.timing == {}
+    assert made.ssim == 1.0
+    assert made.counts
+
+
+# The image of fp32
+
+
+def test_the_image_of_fp32_is_stored_as_it_is_and_no_technique_s() -> None:
+    made = recorded(of=SCENARIO.reference)
+    assert np.abs(decoded(made.images) - IMAGES[:1]).max() <= 0.5 / 255 + 1e-6
+    assert recorded().images == ()
+    assert recorded(of=MINE.reference).images == ()
+    simulated = FakeDevice(lacks={"images": "draws none", "clock": "takes no time"})
+    assert recorded(of=SCENARIO.reference, on=simulated, timings=()).images == ()
+
+
+def test_the_image_of_fp32_is_renewed_where_samples_of_other_hardware_stay() -> None:
+    stored = stored_elsewhere(images=tuple(encoded(IMAGES[1:], lossless=True)))
+    made = recorded(of=SCENARIO.reference, stored=stored, timings=())
+    assert made.ratios == stored.ratios
+    assert made.images == tuple(encoded(IMAGES[:1], lossless=True)) != stored.images
+
+
+def test_an_image_that_is_not_the_frozen_reference_s_is_refused() -> None:
+    pale = observation(SCENARIO.reference.id, images=IMAGES[:1] * 0.98)
+    refused = refusal(pale, of=SCENARIO.reference)
+    assert refused.outcome is Outcome.BROKEN
+    assert "differs from the frozen reference's by up to 5.10/255: no baseline is" in str(refused)
+    rounded = observation(SCENARIO.reference.id, images=IMAGES[:1] * (1 - 1e-6))
+    assert recorded(rounded, of=SCENARIO.reference).images
+
+
+def test_without_the_frozen_reference_fp32_is_refused_and_a_technique_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no kernel")
+
+    monkeypatch.setattr(observations_module, "frozen_program", fail)
+    assert refusal(of=SCENARIO.reference).outcome is Outcome.NO_BASELINE
+    assert recorded().ssim == 1.0
 
 
 def test_the_reference_has_no_ssim_with_itself() -> None:
@@ -149,9 +218,10 @@ def test_an_allocator_s_peak_may_move_by_the_tolerance_and_no_more() -> None:
 
 
 def test_processes_that_disagree_are_refused_with_the_evidence() -> None:
-    refused = refusal(timings=[timing(ratio) for ratio in (0.4, 0.5, 0.6, 0.7, 0.8) * 2])
+    ratios = itertools.islice(itertools.cycle((0.4, 0.5, 0.6, 0.7, 0.8)), refresh.SAMPLES)
+    refused = refusal(timings=[timing(ratio) for ratio in ratios])
     assert refused.outcome is Outcome.INCONCLUSIVE
-    assert "10 processes differ by 26%" in str(refused)
+    assert re.search(rf"{refresh.SAMPLES} processes differ by 2\d%", str(refused))
     assert "load 0.5" in str(refused)
 
 

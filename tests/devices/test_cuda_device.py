@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,9 +17,17 @@ from torch import nn
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
+from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.metrics import MIB
-from fixtures.records.run import WHOLE
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import WHOLE, RunRecord
+from fixtures.scenarios import find_scenario
+from fixtures.settings import Settings
+from fixtures.suite.cases import Cases
+from fixtures.techniques import CATALOGUE, Technique
+from fixtures.verdicts import judge_absolute_latency
 from tests.devices.fake_cuda import GIB, FakeCuda
+from tests.support.runs import entry, timing
 
 
 class Allocating(nn.Module):
@@ -72,10 +82,12 @@ def test_what_the_management_library_reports_belongs_to_the_hardware() -> None:
     assert device.hardware["power_limit_w"] == 700
     assert device.watch().sentence() == "driver 1"
     assert asked == ["1234"]
+    assert device.steady_clock
 
 
 def test_without_the_management_library_nothing_is_watched() -> None:
     device = CudaDevice(cuda=FakeCuda(), nvml=lambda uuid: None)
+    assert not device.steady_clock
     assert "power_limit_w" not in device.hardware
     assert (device.watch().disturbance(), device.watch().sentence()) == (None, "")
 
@@ -274,6 +286,42 @@ def test_an_accelerator_with_streams_is_always_there() -> None:
     device = CudaDevice(cuda=FakeCuda())
     assert device.missing("accelerator") is None
     assert device.missing("streams") is None
+
+
+@pytest.mark.parametrize("technique", CATALOGUE.techniques.values(), ids=lambda one: one.id)
+def test_every_technique_is_timed(technique: Technique) -> None:
+    assert technique.untimed(CudaDevice(cuda=FakeCuda())) is None
+
+
+@pytest.mark.parametrize(
+    ("watched", "outcomes"),
+    [
+        (True, [Outcome.PASS, Outcome.REGRESSION, Outcome.REGRESSION]),
+        (False, [Outcome.PASS, Outcome.PASS, Outcome.REGRESSION]),
+    ],
+    ids=["watched", "not watched"],
+)
+def test_a_latency_is_judged_by_its_spread_where_the_device_is_watched_else_for_a_doubling(
+    watched: bool, outcomes: list[Outcome], tmp_path: Path
+) -> None:
+    cuda = FakeCuda()
+    cuda.properties.uuid = "1234"
+    reported = SimpleNamespace(facts={}, surroundings="driver 1", read=lambda: None)
+    device = CudaDevice(cuda=cuda, nvml=lambda uuid: reported if watched else None)  # type: ignore
+    scenario = find_scenario("storybook", "bf16")
+    stored = entry(judged_ms=(100.0,) * 60, ratios=(1.0,) * 60)
+    provenance = replace(stored.recorded, hardware=dict(device.hardware))
+    store = BaselineStore(tmp_path)
+    store.stage(device.key, "storybook", "bf16", replace(stored, recorded=provenance))
+    store.commit()
+    case = Cases(device, Settings(), store, RunRecord(), comparisons=1).case(scenario)
+    assert case.same_hardware
+    assert case.comparisons == (2 if watched else 1), "the time itself is one more"
+    found = [
+        judge_absolute_latency(case, [timing(judged_ms=judged_ms)] * 12).outcome
+        for judged_ms in (100.0, 105.0, 201.0)
+    ]
+    assert found == outcomes
 
 
 def test_tf32_needs_ampere() -> None:

@@ -104,8 +104,8 @@ def test_the_processor_is_named_with_the_instruction_sets_that_matter(
 
 
 def test_an_arm_processor_lists_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    _cpuinfo(monkeypatch, "processor\t: 0\nFeatures\t: fp asimd sve bf16\n")
-    assert processor()["instruction_sets"] == ["asimd", "bf16", "sve"]
+    _cpuinfo(monkeypatch, "processor\t: 0\nFeatures\t: fp asimd sve bf16 asimdhp\n")
+    assert processor()["instruction_sets"] == ["asimd", "asimdhp", "bf16", "sve"]
 
 
 def test_without_cpuinfo_there_is_still_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ environment breaks single scenarios: `FAKE_MORE` does more work than before, `FA
 as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws
 a paler image, `FAKE_HANG` never returns, and `FAKE_CRASH` ends the process. The frozen reference
 draws what every scenario draws; with `FAKE_FROZEN` it fails with these words. `FAKE_HARDWARE` is
-what the device is called, and `FAKE_LACKS` what it lacks besides. With
+what the device is called, `FAKE_SETS` its instruction sets, and `FAKE_LACKS` what it lacks
+besides. With
 `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker and
 its accelerator to the file `FAKE_LOG`.
 """
@@ -17,6 +18,7 @@ import sys
 import time
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,12 +49,15 @@ if "FAKE_ACCELERATORS" in os.environ:
 
 
 def _device(*_: str) -> FakeDevice:
+    hardware: dict[str, Any] = {"accelerator": os.environ.get("FAKE_HARDWARE", "Testron 9000")}
+    if sets := os.environ.get("FAKE_SETS"):
+        hardware["instruction_sets"] = sets.split()
     lacking = os.environ.get("FAKE_LACKS")
     return FakeDevice(
         name="simulated",
         key=KEY,
         memory_source="replay",
-        hardware={"accelerator": os.environ.get("FAKE_HARDWARE", "Testron 9000")},
+        hardware=hardware,
         lacks={
             "accelerator": "needs an accelerator",
             "xformers": "xFormers is not installed",

@@ -26,6 +26,7 @@ from fixtures.techniques.registry import (
 )
 from fixtures.techniques.vae import expected_tiles
 from fixtures.workloads import WORKLOADS, Workload
+from tests.support.fake_device import FakeDevice
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import small_workload
 
@@ -231,6 +232,34 @@ def test_an_older_diffusers_lacks_what_came_later(
     monkeypatch.setattr(registry, "software_versions", lambda: {"diffusers": installed})
     assert CATALOGUE["layerwise_casting"].unsupported(CpuDevice()) == reason
     assert CATALOGUE["bf16"].unsupported(CpuDevice()) is None
+
+
+@pytest.mark.parametrize(
+    ("instruction_sets", "timed"),
+    [
+        ([], False),
+        (["avx2", "avx512f", "avx512_bf16", "amx_bf16"], False),
+        (["avx2", "avx512_fp16"], True),
+        (["avx2", "amx_fp16"], True),
+        (["asimd", "asimdhp"], True),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_fp16_runs_on_every_processor_and_is_timed_where_that_computes_in_it(
+    instruction_sets: list[str], timed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"processor": "Testron 9000", "instruction_sets": instruction_sets}
+    monkeypatch.setattr("fixtures.devices.cpu.processor", lambda: facts)
+    fp16, bf16, device = CATALOGUE["fp16"], CATALOGUE["bf16"], CpuDevice()
+    assert fp16.unsupported(device) is bf16.unsupported(device) is None
+    assert bf16.untimed(device) is None
+    reason = "this processor has no fp16 arithmetic, and emulating it takes some 16 times as long"
+    assert fp16.untimed(device) == (None if timed else reason)
+
+
+def test_without_a_clock_nothing_is_timed() -> None:
+    device = FakeDevice(lacks={"clock": "takes no time"})
+    assert {technique.untimed(device) for technique in CATALOGUE} == {"takes no time"}
 
 
 def test_every_group_offloading_came_with_0_33() -> None:
