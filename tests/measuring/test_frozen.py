@@ -1,0 +1,352 @@
+"""The frozen reference: it draws what the fp32 pipeline draws, without the packages under test."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.measuring.frozen import program as module
+from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
+from fixtures.measuring.observations import Observations
+from fixtures.records.images import Images, decoded, encoded
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.scenarios import find_scenario
+from fixtures.settings import REPOSITORY
+from fixtures.verdicts import FROZEN_DIFFERENCE, STORED_DIFFERENCE, Case, judge_difference
+from fixtures.workloads import WORKLOADS, WorkloadError
+from fixtures.workloads.storybook import PIPELINE_FOLDER
+from fixtures.workloads.storybook.workload import CALL, FROZEN
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import observation
+from tests.test_architecture import imports, modules
+
+CPU = torch.device("cpu")
+STORYBOOK = WORKLOADS["storybook"]
+FP32 = find_scenario("storybook", "fp32")
+UNDER_TEST = ("accelerate", "diffusers", "transformers")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """As everything is measured."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# It draws what the pipeline draws
+
+
+@pytest.mark.parametrize("name", ["storybook", "storybook-batch8", "storybook-256"])
+def test_it_draws_to_the_last_bit_what_the_fp32_pipeline_draws(name: str) -> None:
+    workload = WORKLOADS[name]
+    assert workload.frozen is not None
+    frozen = FrozenProgram(workload.frozen, CPU).draw(workload.call, 3)
+    pipeline = workload.load(torch.float32)
+    assert np.array_equal(frozen, workload.draw(pipeline, steps=3))
+    pipeline.unet.conv_out.bias[0] += 1e-3
+    assert not np.array_equal(frozen, workload.draw(pipeline, steps=3))
+
+
+def test_the_token_ids_are_the_tokenizer_s() -> None:
+    tokenizer = STORYBOOK.load(torch.float32).tokenizer
+
+    def padded(prompt: str) -> list[int]:
+        length = tokenizer.model_max_length
+        return list(tokenizer(prompt, padding="max_length", max_length=length).input_ids)
+
+    ids = FrozenProgram(FROZEN, CPU)._ids
+    assert ids == [padded(""), padded(CALL.prompt)]
+    assert ids[1] != padded(f"{CALL.prompt}, at night")
+
+
+def test_other_weights_than_the_stored_have_no_frozen_reference() -> None:
+    assert STORYBOOK.frozen is FROZEN
+    assert STORYBOOK.with_weights("embedded").frozen is FROZEN
+    for weights in ("random", "my/pipeline"):
+        assert STORYBOOK.with_weights(weights).frozen is None
+    assert WORKLOADS["sd15"].frozen is None
+
+
+# It imports none of the packages under test
+
+
+ALLOWED = {
+    *("__future__", "collections", "functools", "hashlib", "json", "math", "pathlib", "typing"),
+    *("numpy", "safetensors", "torch", "fixtures"),
+}
+
+
+def foreign(source: str) -> list[str]:
+    """The packages that a module imports, wherever it does so, and that it must not."""
+    return [one.package for one in imports(source) if one.package not in ALLOWED]
+
+
+def test_its_modules_import_torch_and_nothing_of_what_is_under_test() -> None:
+    own = {name: text for name, text in modules().items() if ".measuring.frozen" in name}
+    assert len(own) == 1 + len(SOURCES)
+    assert {name: foreign(source) for name, source in own.items()} == {name: [] for name in own}
+
+
+@pytest.mark.parametrize("package", [*UNDER_TEST, "xformers", "tokenizers"])
+def test_an_import_of_a_package_under_test_would_be_seen(package: str) -> None:
+    assert foreign(f"def f():\n    from {package}.utils import logging") == [package]
+
+
+def loaded_by(*lines: str) -> str:
+    """Which packages under test a fresh process has loaded after drawing, and these lines."""
+    program = "\n".join(
+        [
+            "import sys, torch",
+            "from fixtures.measuring.frozen.program import FrozenProgram, fingerprint",
+            "from fixtures.workloads.storybook.workload import CALL, FROZEN",
+            "FrozenProgram(FROZEN, torch.device('cpu')).draw(CALL, 1)",
+            "fingerprint(FROZEN.folder)",
+            *lines,
+            f"print(*[name for name in {UNDER_TEST!r} if name in sys.modules])",
+        ]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout.strip()
+
+
+def test_a_process_that_draws_loads_nothing_of_what_is_under_test() -> None:
+    assert loaded_by() == ""
+    assert loaded_by("import accelerate") == "accelerate"
+
+
+# Memory
+
+
+def places(program: FrozenProgram) -> list[int]:
+    return [tensor.data_ptr() for part in program._tensors for tensor in part.values()]
+
+
+def test_every_weight_moves_and_the_image_stays() -> None:
+    program = FrozenProgram(FROZEN, CPU)
+    before, drawn = places(program), program.draw(CALL, 1)
+    assert places(program) == before, "drawing moves nothing"
+    old = [weakref.ref(tensor) for part in program._tensors for tensor in part.values()]
+    program.relocate()
+    assert not set(before) & set(places(program))
+    assert not any(reference() is not None for reference in old), "nothing computes with the old"
+    assert np.array_equal(program.draw(CALL, 1), drawn)
+
+
+# A damaged folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return shutil.copytree(PIPELINE_FOLDER, tmp_path / "pipeline")
+
+
+def _change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def _forget(path: Path, name: str) -> None:
+    stored = json.loads(path.read_text())
+    del stored[name]
+    path.write_text(json.dumps(stored))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no folder": shutil.rmtree,
+    "no configuration": lambda folder: (folder / "vae/config.json").unlink(),
+    "not JSON": lambda folder: (folder / "unet/config.json").write_text("{"),
+    "no value": lambda folder: _forget(folder / "scheduler/scheduler_config.json", "beta_end"),
+    "no weights": lambda folder: (folder / "text_encoder/model.safetensors").unlink(),
+    "truncated weights": lambda folder: (
+        folder / "vae/diffusion_pytorch_model.safetensors"
+    ).write_bytes(b"\x00" * 100),
+    "other weights": lambda folder: shutil.copy(
+        folder / "vae/diffusion_pytorch_model.safetensors",
+        folder / "unet/diffusion_pytorch_model.safetensors",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_folder_is_one_sentence(name: str, folder: Path) -> None:
+    source = replace(FROZEN, folder=folder)
+    FrozenProgram(source, CPU)
+    DAMAGES[name](folder)
+    with pytest.raises(WorkloadError) as caught:
+        FrozenProgram(source, CPU)
+    assert str(caught.value).startswith(f"the frozen reference cannot be read from {folder} (")
+    assert str(caught.value).endswith("; restore the folder")
+
+
+def test_a_folder_that_cannot_be_read_leaves_nothing_to_compare_with(folder: Path) -> None:
+    shutil.rmtree(folder)
+    workload = replace(STORYBOOK, frozen_source=replace(FROZEN, folder=folder))
+    scenario = replace(FP32, workload=workload)
+    with pytest.raises(ScenarioError) as caught:
+        Observations(FakeDevice()).frozen_images(scenario)
+    assert caught.value.outcome is Outcome.NO_BASELINE
+    sentence = str(caught.value)
+    assert sentence.startswith("storybook-fp32: the frozen reference cannot be read from ")
+    assert "\n" not in sentence
+    with pytest.raises(WorkloadError, match="restore the folder"):
+        fingerprint(folder)
+
+
+# The fingerprint
+
+
+def test_the_fingerprint_is_of_the_content_alone(folder: Path) -> None:
+    found = fingerprint(folder)
+    assert found == fingerprint(PIPELINE_FOLDER)
+    assert len(found) == 8
+    assert int(found, 16) >= 0
+
+
+@pytest.mark.parametrize(
+    "part", [*(f"{name}.json" for name in CONFIGS), *(f"{name}.safetensors" for name in WEIGHTS)]
+)
+def test_the_fingerprint_changes_with_a_configuration_or_weights(part: str, folder: Path) -> None:
+    path = folder / part
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert fingerprint(folder) != fingerprint(PIPELINE_FOLDER)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_fingerprint_changes_with_the_program(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprint.__wrapped__(PIPELINE_FOLDER)
+    copied = shutil.copytree(Path(module.__file__).parent, tmp_path / "frozen")
+    monkeypatch.setattr(module, "__file__", str(copied / "program.py"))
+    assert fingerprint.__wrapped__(PIPELINE_FOLDER) == before
+    with (copied / name).open("a") as source:
+        source.write("# slower\n")
+    assert fingerprint.__wrapped__(PIPELINE_FOLDER) != before
+
+
+def test_every_module_of_the_program_is_part_of_the_fingerprint() -> None:
+    own = {path.name for path in Path(module.__file__).parent.glob("*.py")}
+    assert own - {"__init__.py"} == set(SOURCES)
+
+
+# Faults of values: the same operations, another image
+
+
+@dataclass
+class Expected:
+    """What the fp32 pipeline must draw: the frozen reference's image, and a stored one."""
+
+    frozen: Images
+    stored: Images
+
+    def differences(self, drawn: Images) -> tuple[float, float]:
+        """From the frozen reference's image, and from the stored one."""
+        observations = Observations(
+            FakeDevice(), lambda scenario, device: observation(scenario.id, images=drawn)
+        )
+        from_frozen, from_stored = (
+            observations.difference(FP32, one) for one in (self.frozen, self.stored)
+        )
+        return from_frozen, from_stored
+
+
+@pytest.fixture(scope="module")
+def expected() -> Expected:
+    frozen = FrozenProgram(FROZEN, CPU).draw(CALL, CALL.steps)
+    drawn = STORYBOOK.draw(STORYBOOK.load(torch.float32))
+    return Expected(frozen, decoded(encoded(drawn, lossless=True)))
+
+
+def _change_the_schedule(pipeline: Any) -> None:
+    scheduler = pipeline.scheduler
+    pipeline.scheduler = type(scheduler).from_config(scheduler.config, beta_end=0.0123)
+
+
+def _alter_the_noise(alter: Callable[[Any], Any]) -> Callable[[Any], None]:
+    def fault(pipeline: Any) -> None:
+        prepare = pipeline.prepare_latents
+        pipeline.prepare_latents = lambda *options, **named: alter(prepare(*options, **named))
+
+    return fault
+
+
+def _swap_channels(pipeline: Any) -> None:
+    weight = pipeline.unet.mid_block.resnets[0].conv1.weight
+    weight[[0, 1]] = weight[[1, 0]].clone()
+
+
+def _swap_colours(pipeline: Any) -> None:
+    for tensor in pipeline.vae.decoder.conv_out.parameters():
+        tensor[[0, 2]] = tensor[[2, 0]].clone()
+
+
+def _leave_out_the_last_step(pipeline: Any) -> None:
+    scheduler = pipeline.scheduler
+    set_timesteps = scheduler.set_timesteps
+
+    def one_less(*options: Any, **named: Any) -> None:
+        set_timesteps(*options, **named)
+        scheduler.timesteps = scheduler.timesteps[:-1]
+
+    scheduler.set_timesteps = one_less
+
+
+FAULTS: dict[str, tuple[Callable[[Any], None], float]] = {
+    "another noise schedule": (_change_the_schedule, 2.97),
+    "latents 1 % too large": (_alter_the_noise(lambda noise: noise * 1.01), 1.0),
+    "two swapped channels": (_swap_channels, 1.14),
+    "mirrored latents": (_alter_the_noise(lambda noise: noise.flip(-1)), 100.0),
+    "swapped colours": (_swap_colours, 100.0),
+    "the last step left out": (_leave_out_the_last_step, 7.5),
+}
+"""Each with the difference that it makes at least, about, in 255ths."""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_values_is_seen_beside_the_frozen_reference_and_the_stored_image(
+    name: str, expected: Expected
+) -> None:
+    fault, at_least = FAULTS[name]
+    pipeline = STORYBOOK.load(torch.float32)
+    fault(pipeline)
+    from_frozen, from_stored = expected.differences(STORYBOOK.draw(pipeline))
+    assert from_frozen * 255 > 0.9 * at_least
+    for difference, limit in (
+        (from_frozen, FROZEN_DIFFERENCE),
+        (from_stored, STORED_DIFFERENCE),
+    ):
+        verdict = judge_difference(Case(FP32.id, None, {}), difference, limit, "its")
+        assert verdict.outcome is Outcome.REGRESSION, verdict.sentence
+
+
+@pytest.mark.parametrize("technique", ["fp32", "naive_attention", "channels_last"])
+def test_rounding_in_another_order_is_no_fault(technique: str, expected: Expected) -> None:
+    technique_ = find_scenario("storybook", technique).technique
+    with technique_.applied(STORYBOOK, CpuDevice()) as pipeline:
+        drawn = STORYBOOK.draw(pipeline)
+    from_frozen, from_stored = expected.differences(drawn)
+    assert from_frozen <= FROZEN_DIFFERENCE / 10
+    assert from_stored <= STORED_DIFFERENCE
+    assert (from_frozen == 0) == (technique == "fp32")

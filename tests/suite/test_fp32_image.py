@@ -1,0 +1,179 @@
+"""The fp32 image in a run: held to the frozen reference's, and to the stored one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.images import decoded
+from tests.support import fake_bench
+from tests.support.fake_scenarios import IMAGES
+from tests.support.running import run_suite
+
+FP32 = "[storybook-fp32]"
+REFRESH = ("--perf-update-baselines", "--perf-reason", "test")
+PALE = {"FAKE_PALE": "storybook-fp32"}
+FAILS = {"FAKE_FROZEN": "no kernel"}
+FROM_FROZEN = (
+    "the fp32 image differs from the frozen reference's by up to 5.10/255 (limit 0.10/255)"
+)
+FROM_STORED = "the fp32 image differs from the baseline's by up to 5."
+
+
+def run(
+    folder: Path, *options: str, only: str = f"{FP32} and not test_latency", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return run_suite(
+        *(*fake_bench.OPTIONS, "--perf-baselines", str(folder), "-k", only, *options),
+        "--show-capture=no",
+        **environment,
+    )
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The baselines of fp32 and of one technique."""
+    folder = tmp_path_factory.mktemp("recorded")
+    result = run(folder, *REFRESH, only=f"{FP32} or [storybook-bf16]")
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    return folder
+
+
+def failures(result: subprocess.CompletedProcess[str]) -> list[str]:
+    """The names of the tests that failed."""
+    lines = result.stdout.splitlines()
+    return [line.split("::")[1].split("[")[0] for line in lines if line.startswith("FAILED")]
+
+
+def test_a_refresh_stores_the_image_of_fp32_alone(recorded: Path) -> None:
+    store = BaselineStore(recorded)
+    fp32, bf16 = (store.entry(fake_bench.KEY, "storybook", name) for name in ("fp32", "bf16"))
+    assert fp32 is not None
+    assert bf16 is not None
+    assert bf16.images == ()
+    assert abs(decoded(fp32.images) - IMAGES[:1]).max() <= 0.5 / 255 + 1e-6
+    result = run(recorded)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+
+
+def test_an_image_that_changed_fails_beside_both_and_cannot_be_accepted(recorded: Path) -> None:
+    result = run(recorded, **PALE)
+    assert failures(result) == ["test_visual_equivalence"]
+    assert FROM_FROZEN in result.stdout
+    assert FROM_STORED in result.stdout
+    assert "changed since the baseline: no package version" in result.stdout
+    assert "accept it with" not in result.stdout
+
+
+def test_an_image_that_is_not_the_frozen_reference_s_is_not_recorded(tmp_path: Path) -> None:
+    result = run(tmp_path, *REFRESH, **PALE)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "differs from the frozen reference's by up to 5.10/255: no baseline" in result.stdout
+    assert not (tmp_path / fake_bench.KEY).exists()
+
+
+def test_a_frozen_reference_that_fails_leaves_the_other_judgements_alone(recorded: Path) -> None:
+    result = run(recorded, **FAILS)
+    assert failures(result) == ["test_visual_equivalence"]
+    assert "the frozen reference does not run here (no kernel): there is" in result.stdout
+    assert "differs from" not in result.stdout
+    assert "Traceback" not in result.stdout
+    result = run(recorded, **FAILS, **PALE)
+    assert FROM_STORED in result.stdout, "the stored image is judged all the same"
+    bf16 = run(recorded, only="[storybook-bf16] and not test_latency", **FAILS)
+    assert bf16.returncode == pytest.ExitCode.OK, bf16.stdout
+
+
+def _remove(stored: dict[str, object]) -> None:
+    del stored["images"]
+
+
+def _spoil(stored: dict[str, object]) -> None:
+    stored["images"] = ["data:image/webp;base64,AAAA"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_remove, "no baseline is stored for its image difference"),
+        (_spoil, "a stored image cannot be read"),
+    ],
+)
+def test_without_a_stored_image_a_run_fails_with_the_command_that_records_it(
+    damage: Callable[[dict[str, object]], None], words: str, recorded: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(recorded, tmp_path / "baselines")
+    path = folder / fake_bench.KEY / "storybook.json"
+    stored = json.loads(path.read_text())
+    damage(stored["scenarios"]["fp32"])
+    path.write_text(json.dumps(stored))
+    result = run(folder)
+    assert failures(result) == ["test_visual_equivalence"]
+    (sentence,) = {
+        line for line in result.stdout.splitlines() if line.startswith("storybook-fp32: ")
+    }
+    assert words in sentence
+    assert '-k "[storybook-fp32]" --perf-reason "WHY"' in sentence
+    assert "accept it with: " in sentence
+
+
+def test_on_a_device_that_nobody_knows_the_frozen_reference_alone_is_judged(
+    tmp_path: Path,
+) -> None:
+    assert run(tmp_path).returncode == pytest.ExitCode.OK
+    result = run(tmp_path, **PALE)
+    assert failures(result) == ["test_visual_equivalence"]
+    assert FROM_FROZEN in result.stdout
+    assert "differs from the baseline's" not in result.stdout
+
+
+# A technique that is not timed
+
+
+FP16 = "[storybook-fp16]"
+NO_FP16 = {"FAKE_LACKS": "fp16 arithmetic", "FAKE_SETS": "avx2"}
+HAS_FP16 = {"FAKE_SETS": "avx2 avx512_fp16"}
+
+
+@pytest.fixture(scope="module")
+def untimed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The baseline of fp16 from a processor without fp16 arithmetic."""
+    folder = tmp_path_factory.mktemp("untimed")
+    result = run(folder, *REFRESH, only=FP16, **NO_FP16)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    return folder
+
+
+def test_without_fp16_arithmetic_fp16_is_recorded_without_a_latency(untimed: Path) -> None:
+    entry = BaselineStore(untimed).entry(fake_bench.KEY, "storybook", "fp16")
+    assert entry is not None
+    assert entry.ratios == entry.judged_ms == ()
+    assert dict(entry.recorded.timing) == {}
+    assert entry.counts
+    assert entry.component_peak_bytes
+    assert entry.ssim == 1.0
+
+
+def test_without_fp16_arithmetic_its_latency_is_not_judged_and_all_else_is(untimed: Path) -> None:
+    result = run(untimed, "-rs", only=FP16, **NO_FP16)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    said = " ".join(result.stdout.split())
+    assert "not judged: it has no fp16 arithmetic" in said
+    assert "latency judged of 0 of 1; 0 unsupported, 0 not judged" in said
+    worse = run(untimed, only=FP16, **NO_FP16, FAKE_MORE="storybook-fp16")
+    assert failures(worse) == ["test_counters"]
+
+
+def test_a_processor_with_fp16_arithmetic_misses_no_baseline_of_one_without(untimed: Path) -> None:
+    result = run(untimed, only=FP16, **HAS_FP16)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert "half precision depends on the processor's instruction sets" in result.stdout
+    same = run(untimed, only=FP16, FAKE_SETS="avx2")
+    assert failures(same) == ["test_latency"]
+    assert "no baseline is stored for its latency ratio" in same.stdout
