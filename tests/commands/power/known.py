@@ -6,6 +6,9 @@ import math
 import random
 from collections.abc import Sequence
 
+from fixtures.commands.power.rates import RatedLevel
+from fixtures.commands.power.replay import Rate, Tally
+from fixtures.commands.power.rules import SUITE
 from fixtures.commands.power.samples import LabelledSample, Level
 from fixtures.records.timing import Evidence, Group, Timing
 
@@ -38,3 +41,30 @@ def noisy(count: int, shift: float, noise: float, seed: int) -> list[LabelledSam
         )
         for _ in range(count)
     ]
+
+
+def rated_level(
+    level: Level,
+    regression: float,
+    *,
+    undecided: float = 0.0,
+    run: float = 0.0,
+    independent: int = 10,
+    baseline_loaded: bool = False,
+    rule: str = SUITE,
+) -> RatedLevel:
+    """What a rule said of a level, without a replay."""
+    tally = Tally(
+        rule,
+        Rate(regression, regression, regression),
+        Rate(undecided, undecided, undecided),
+        run=run,
+        decisions=10,
+        processes=2 * independent,
+        judged=independent,
+        independent=independent,
+        mean_samples=1.0,
+        mean_s=12.0,
+        within_s=24.0,
+    )
+    return RatedLevel(level, baseline_loaded, level.share, tally)

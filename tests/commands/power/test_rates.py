@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fixtures.commands.power.__main__ import main
-from fixtures.commands.power.rates import RATES, RatedLevel, smallest_detected
+from fixtures.commands.power.collect import WEIGHTS
+from fixtures.commands.power.markdown import markdown
+from fixtures.commands.power.rates import LEAST, RATES, RatedLevel, rated, smallest_detected
 from fixtures.commands.power.render import table
-from fixtures.commands.power.replay import Rate, Tally, replay
-from fixtures.commands.power.rules import rules
+from fixtures.commands.power.replay import clopper_pearson, replay, run_fails
+from fixtures.commands.power.rules import Decision, rules
 from fixtures.commands.power.samples import Level, read
 from fixtures.commands.refresh import SAMPLES
 from fixtures.measuring.repetition import SCENARIO_S
+from fixtures.settings import Settings
 from fixtures.verdicts import MAX_SAMPLES
-from tests.commands.power.known import known, noisy, slower_by
+from tests.commands.power.known import known, noisy, rated_level, slower_by
 from tests.commands.power.test_samples import gathered
 
 RULES = rules(SAMPLES, MAX_SAMPLES)
@@ -75,13 +80,68 @@ def test_the_suite_is_judged_by_its_own_code_and_the_others_fall_for_noise() -> 
 
 def test_a_rate_claims_no_more_than_its_processes_can_show() -> None:
     before = [known(1.0) for _ in range(20)]
-    never = replay(RULES[SUITE], before, before, draws=50).regression
+    tally = replay(RULES[SUITE], before, before, draws=50)
+    never = tally.regression
+    assert (tally.judged, tally.independent) == (20, 20 - SAMPLES)
     assert (never.estimate, never.low) == (0, 0)
-    assert never.high == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert never.high == pytest.approx(1 - 0.05 ** (1 / (20 - SAMPLES)))
     slower = [slower_by(1.0) for _ in range(20)]
-    always = replay(RULES[SUITE], before, slower, draws=50).regression
+    tally = replay(RULES[SUITE], before, slower, draws=50)
+    always = tally.regression
+    assert (tally.processes, tally.judged, tally.independent) == (40, 20, 20)
     assert (always.estimate, always.high) == (1, 1)
-    assert always.low == pytest.approx(0.05 ** (1 / 40))
+    assert always.low == pytest.approx(0.05 ** (1 / 20))
+
+
+def test_decisions_that_take_more_samples_are_fewer() -> None:
+    before = noisy(40, 0.0, 0.01, seed=1)
+    tally = replay(RULES[SUITE], before, noisy(40, 0.03, 0.01, seed=2), draws=50)
+    assert tally.mean_samples > 1.5
+    assert tally.independent == int(40 / tally.mean_samples)
+    assert tally.regression.low < 0.05 ** (1 / 40)
+
+
+@pytest.mark.parametrize(
+    ("found", "of", "low", "high"),
+    [
+        (0, 10, 0.0, 0.2589),
+        (10, 10, 0.7411, 1.0),
+        (5, 10, 0.1871, 0.8129),
+        (1, 200, 0.0001, 0.0275),
+    ],
+)
+def test_the_interval_is_that_of_clopper_and_pearson(
+    found: int, of: int, low: float, high: float
+) -> None:
+    assert clopper_pearson(found, of) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize(("found", "of"), [(-1, 10), (11, 10), (0, 0)])
+def test_what_is_no_rate_has_no_interval(found: int, of: int) -> None:
+    with pytest.raises(ValueError, match="is no rate"):
+        clopper_pearson(found, of)
+
+
+def test_a_run_fails_if_one_of_its_scenarios_does() -> None:
+    before = [known(1.0) for _ in range(40)]
+    half = [*(slower_by(1.0) for _ in range(20)), *(known(1.0) for _ in range(20))]
+    # One sample decides: either it is twice as slow or it is not.
+    rule = replace(RULES[SUITE], new=1)
+    tally = replay(rule, before, half, draws=400)
+    assert 0.3 < tally.regression.estimate < 0.7
+    assert tally.run > 0.99
+    assert replay(rule, before, before, draws=50).run == 0
+
+
+def test_a_run_sees_nothing_that_its_budget_does_not_suffice_for() -> None:
+    before = noisy(40, 0.0, 0.004, seed=1)
+    slow = [replace(one, took_s=SCENARIO_S / 2.1) for one in noisy(40, 0.025, 0.004, seed=2)]
+    tally = replay(RULES[SUITE], before, slow, draws=100)
+    assert tally.mean_samples > 1
+    none_left = Decision(True, False, samples=2, took_s=2 * Settings().budget_s + 2)
+    at_once = Decision(True, False, samples=1, took_s=2 * Settings().budget_s)
+    assert not run_fails([none_left], random.Random(0))
+    assert run_fails([at_once], random.Random(0))
 
 
 def test_samples_that_run_out_leave_it_undecided() -> None:
@@ -108,25 +168,55 @@ def test_a_process_is_never_compared_with_itself() -> None:
         replay(RULES[SUITE], few, few, draws=1)
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stored") / "samples.jsonl"
+    gathered(path, 2 * sum(WEIGHTS.values()))
+    return path
+
+
 def test_the_table_and_the_files_say_what_was_replayed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "samples.jsonl"
-    gathered(path, 60)
     folder = tmp_path / "out"
-    assert main(["replay", str(path), "--draws", "10", "--perf-report", str(folder)]) == 0
+    assert main(["replay", str(stored), "--draws", "10", "--perf-report", str(folder)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("storybook-sdpa, 60 processes")
-    assert "smallest slowdown detected in 95 %: 5 % (this suite, baseline as it is" in said
-    assert "none of those tried (fixed limit of 10 %, baseline as it is" in said
-    stored, found = RATES.read(folder / "power.json"), read([path])
-    assert stored.header == found.header
-    assert stored.smallest_detected == smallest_detected(stored.rates)
-    assert {rate.tally.rule for rate in stored.rates} == set(RULES)
-    assert {rate.level for rate in stored.rates} == set(found.levels())
-    assert {rate.baseline_loaded for rate in stored.rates} == {False, True}
-    assert table(found, stored.rates).row_count == len(stored.rates)
+    found = read([stored])
+    assert said.startswith(f"storybook-fp32, {len(found.samples)} processes")
+    assert (
+        "smallest slowdown detected in 95 %: 10 % (call, compute: this suite, baseline as it is"
+        in said
+    )
+    assert "none of those tried (call, compute: fixed limit of 10 %, baseline as it is" in said
+    rates = RATES.read(folder / "power.json")
+    assert rates.header == found.header
+    assert rates.samples == len(found.samples)
+    assert rates.smallest_detected == smallest_detected(rates.rates)
+    assert {rate.tally.rule for rate in rates.rates} == set(RULES)
+    assert {rate.baseline_loaded for rate in rates.rates} == {False, True}
+    often = {level for level in found.levels() if len(found.at(level)) >= LEAST}
+    assert {rate.level for rate in rates.rates} == often
+    others = {rate.level.where for rate in rates.rates if rate.tally.rule != SUITE}
+    assert others == {"", "call"}
+    for rate in rates.rates:
+        assert rate.call_slower == pytest.approx(rate.level.share)
+    assert table(found, rates.rates).row_count == len(rates.rates)
     assert (folder / "power.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_markdown_is_printed_in_place_of_the_table(
+    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    call = ["replay", str(stored), "--draws", "5", "--markdown", "--perf-report", str(folder)]
+    assert main(call) == 0
+    assert capsys.readouterr().out == markdown(RATES.read(folder / "power.json")) + "\n"
+
+
+def test_too_few_samples_are_not_rated(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    gathered(path, 3)
+    assert rated(read([path]), 5) == []
 
 
 def test_a_folder_that_cannot_be_made_is_blamed_on_the_option_that_named_it(
@@ -139,16 +229,16 @@ def test_a_folder_that_cannot_be_made_is_blamed_on_the_option_that_named_it(
 
 
 def _rate(share: float, regression: float, kind: str = "compute") -> RatedLevel:
-    rate = Rate(regression, regression, regression)
-    tally = Tally("a rule", rate, rate, 10, 10, 1.0, 1.0, 1.0)
-    return RatedLevel(Level(kind, share), False, tally)
+    return rated_level(Level(kind, share, "call"), regression, rule="a rule")
 
 
 def test_a_slowdown_is_detected_if_every_larger_one_is() -> None:
-    key = "a rule, baseline as it is, judged as it is"
+    key = "call, compute: a rule, baseline as it is, judged as it is"
     found = smallest_detected([_rate(0.10, 1.0), _rate(0.05, 0.96), _rate(0.03, 0.5)])
     assert found == {key: 0.05}
     lucky = smallest_detected([_rate(0.10, 1.0), _rate(0.05, 0.6), _rate(0.03, 0.97)])
     assert lucky == {key: 0.10}
     assert smallest_detected([_rate(0.10, 0.9), _rate(0.05, 1.0)]) == {key: None}
-    assert smallest_detected([_rate(0.05, 1.0, kind="sleep")]) == {}
+    both = smallest_detected([_rate(0.05, 1.0, kind="sleep"), _rate(0.05, 0.0)])
+    assert both == {key: None, key.replace("compute", "sleep"): 0.05}
+    assert smallest_detected([rated_level(Level(), 0.0)]) == {}

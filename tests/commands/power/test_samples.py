@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from itertools import islice, pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import psutil
 import pytest
 
 from fixtures.commands.power import collect as collecting
 from fixtures.commands.power.__main__ import main
-from fixtures.commands.power.collect import WEIGHTS, blocks, collect, sample_at
+from fixtures.commands.power.collect import WEIGHTS, collect, cycles, sample_at
 from fixtures.commands.power.load import load
-from fixtures.commands.power.samples import SAMPLE, Level, read
+from fixtures.commands.power.samples import SAMPLE, Level, Where, read
+from fixtures.commands.power.slowdowns import PASTIMES
 from fixtures.devices.host import software_versions
-from fixtures.measuring.rounds import Plan
+from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
 from fixtures.records.codec import RecordError
 from fixtures.records.timing import Timing
@@ -25,7 +27,7 @@ from fixtures.scenarios import Scenario, find_scenario
 from tests.commands.power.known import UNCHANGED, known
 from tests.support.fake_device import FakeDevice
 
-SCENARIO = find_scenario("storybook", "sdpa")
+SCENARIO = find_scenario("storybook", "fp32")
 
 
 def gathered(path: Path, minutes: float, *, scenario: Scenario = SCENARIO, threads: int = 1) -> int:
@@ -57,12 +59,50 @@ def test_collecting_stops_in_time_and_goes_on_where_it_stopped(tmp_path: Path) -
     assert levels == [one.level for one in read([whole]).samples]
 
 
-def test_a_block_holds_every_level_as_often_as_it_should() -> None:
+def test_a_cycle_holds_every_level_as_often_as_it_should() -> None:
     size = sum(WEIGHTS.values())
-    stream = blocks(seed=3, done=0)
-    block = [next(stream) for _ in range(size)]
-    assert {level: block.count(level) for level in WEIGHTS} == dict(WEIGHTS)
-    assert block != sorted(block, key=str)
+    stream = cycles(seed=3, done=0)
+    cycle, other = ([next(stream) for _ in range(size)] for _ in range(2))
+    for one in (cycle, other):
+        assert {level: one.count(level) for level in WEIGHTS} == dict(WEIGHTS)
+    assert cycle != other
+    assert list(islice(cycles(seed=3, done=size), size)) == other
+
+
+def test_every_part_of_a_cycle_is_balanced() -> None:
+    size = sum(WEIGHTS.values())
+    cycle = list(islice(cycles(seed=5, done=0), size))
+    for level, times in WEIGHTS.items():
+        places = [number for number, one in enumerate(cycle) if one == level]
+        farthest = max((after - before for before, after in pairwise(places)), default=0)
+        # Two places in neighbouring parts are less than two parts apart; ranks wander a little.
+        assert farthest <= 2 * size / times + 20, level
+    half = cycle[: size // 2]
+    assert sum(level.is_unchanged for level in half) == pytest.approx(size / 4, abs=6)
+
+
+def test_unchanged_code_is_the_majority_and_every_slowdown_takes_part() -> None:
+    unchanged = sum(times for level, times in WEIGHTS.items() if level.is_unchanged)
+    assert unchanged > sum(WEIGHTS.values()) / 2
+    quiet = {(one.where, one.kind, one.share) for one in WEIGHTS if not one.loaded}
+    grid = product(get_args(Where)[1:], PASTIMES, (0.03, 0.05, 0.10))
+    assert quiet == {("", "unchanged", 0.0), *grid}
+    loaded = {(one.where, one.kind, one.share) for one in WEIGHTS if one.loaded}
+    assert loaded < quiet
+    assert {one for one in quiet if one[0] in ("", "call")} <= loaded
+
+
+@pytest.mark.parametrize(
+    "facts", [("compute", 0.0, "call"), ("sleep", 0.1, ""), ("unchanged", 0.0, "unet")]
+)
+def test_a_level_that_is_neither_unchanged_nor_slower_is_refused(facts: Any) -> None:
+    with pytest.raises(ValueError, match="a slowdown has a kind"):
+        Level(*facts)
+
+
+def test_a_level_names_itself() -> None:
+    assert str(Level("sleep", 0.05, "text encoder")) == "text encoder: sleep +5%, as it is"
+    assert str(Level(loaded=True)) == "unchanged, loaded"
 
 
 def test_each_level_has_its_own_change_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,12 +118,12 @@ def test_each_level_has_its_own_change_and_load(monkeypatch: pytest.MonkeyPatch)
     before = len(_children())
     monkeypatch.setattr(collecting, "in_fresh_process", sampler)
     sample_at(SCENARIO, UNCHANGED, Plan())
-    sample_at(SCENARIO, Level("sleep", 0.05), Plan())
+    sample_at(SCENARIO, Level("sleep", 0.05, "unet"), Plan())
     sample_at(SCENARIO, Level(loaded=True), Plan())
     (device, nothing, alone), (_, change, _), (_, none, beside) = asked
     assert (device, nothing, none) == ("cpu", None, None)
     assert pickle.dumps(change)
-    assert change.keywords == {"kind": "sleep", "share": 0.05}
+    assert change.keywords == {"kind": "sleep", "share": 0.05, "where": "unet"}
     assert change(SCENARIO).technique.apply is not SCENARIO.technique.apply
     assert (alone, beside) == (0, psutil.cpu_count())
 
@@ -104,7 +144,8 @@ def test_what_was_stored_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     gathered(path, 4)
     found = read([path])
-    assert found.header.scenario == "storybook-sdpa"
+    assert found.header.scenario == "storybook-fp32"
+    assert found.header.timing == timing_of(SCENARIO)
     assert found.header.software == software_versions()
     assert len(found.samples) == 4
     for one in found.samples:
@@ -131,10 +172,20 @@ def _old(text: str) -> str:
     return "\n".join([json.dumps(facts), *lines, ""])
 
 
+def _before_the_frozen_reference(text: str) -> str:
+    return text.replace('"schema": 3', '"schema": 2', 1)
+
+
+def _slowed_nowhere(text: str) -> str:
+    return text.replace('"kind": "unchanged"', '"kind": "sleep"', 1)
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (_old, "line 1, has schema None, this suite reads 2"),
+        (_old, "line 1, has schema None, this suite reads 3"),
+        (_before_the_frozen_reference, "line 1, has schema 2, this suite reads 3"),
+        (_slowed_nowhere, "is not a sample: at level: a slowdown has a kind"),
         (lambda text: text.replace('"wall_s"', '"busy_ms": 1.0, "wall_s"'), "timing.busy_ms"),
         (lambda text: text.replace("\n", "\nnonsense\n", 1), "line 2, is not JSON"),
         (lambda text: text.replace('"took_s"', '"taken"'), "line 2, is not a sample: at took_s"),
@@ -163,12 +214,51 @@ def test_files_of_different_origin_are_not_mixed(tmp_path: Path) -> None:
     gathered(other, 2, scenario=find_scenario("storybook", "bf16"))
     with pytest.raises(RecordError, match=r"other\.jsonl has samples of another scenario"):
         read([one, other])
+    text = one.read_text()
+    other.write_text(text.replace('"frozen reference": "', '"frozen reference": "0'))
+    with pytest.raises(RecordError, match=r"other\.jsonl has samples of another timing"):
+        read([one, other])
     other.unlink()
     gathered(other, 2, threads=8)
     with pytest.raises(RecordError, match=r"other\.jsonl has samples of another hardware"):
         read([one, other])
     with pytest.raises(RecordError, match=r"absent\.jsonl cannot be read"):
         read([tmp_path / "absent.jsonl"])
+
+
+def test_files_of_the_same_origin_are_one_set(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    gathered(one, 2)
+    gathered(other, 3)
+    assert len(read([one, other]).samples) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("storybook-magic", "Technique 'magic' is unknown"),
+        ("magic-fp32", "Workload 'magic' is unknown"),
+        ("storybook-tf32", "cannot be sampled: needs a CUDA device"),
+        ("sdxl-fp32", "is not timed against the frozen reference"),
+    ],
+)
+def test_a_scenario_that_cannot_be_sampled_is_refused(
+    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    assert main(["collect", str(path), "--scenario", name, "--minutes", "0"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"power: --scenario {name}")
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("chosen", [[], ["--scenario", "storybook-bf16"]])
+def test_a_scenario_is_chosen_by_its_name(chosen: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    assert main(["collect", str(path), "--minutes", "0", *chosen]) == 0
+    assert read([path]).header.scenario == (chosen or ["storybook-fp32"])[-1]
 
 
 def test_a_file_of_other_hardware_is_not_continued(tmp_path: Path) -> None:
