@@ -19,9 +19,10 @@ from fixtures.devices import Device
 from fixtures.devices.host import software_versions
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
-from fixtures.measuring.rounds import Plan
+from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.counts import BYTES_TO_HOST, LAUNCHES, OPERATIONS, SYNCS, Counts
+from fixtures.records.images import decoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import RESULTS, WHOLE, RunRecord
 from fixtures.records.timing import Timing
@@ -30,6 +31,7 @@ from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, counts, entry, scenario_record, timing
 
 SCENARIO_S = 60.0
+IMAGE = np.random.default_rng(0).random((1, 16, 16, 3))
 FOUND = [one for one in ordered("cpu", ["storybook"]) if one.technique.id in ("fp32", "bf16")]
 
 
@@ -46,8 +48,7 @@ class Bench:
         self.now_s += SCENARIO_S
         self.taken.append(scenario.technique.id)
         self._give_way(f"observe {scenario.technique.id}", scenario)
-        image = np.random.default_rng(0).random((1, 16, 16, 3))
-        return Observation(scenario.id, {WHOLE: MIB}, counts(mm=3), 1.0, image, None, ())
+        return Observation(scenario.id, {WHOLE: MIB}, counts(mm=3), 1.0, IMAGE, None, ())
 
     def first(self, scenario: Scenario, plan: Plan) -> Timing:
         return self._sample(f"sample {scenario.technique.id}", scenario)
@@ -172,9 +173,14 @@ def _of_another_scenario(run: RunRecord) -> None:
     run.scenarios = {other.id: other}
 
 
+def _timed_against_something_else(run: RunRecord) -> None:
+    run.scenarios["storybook-fp32"].timed_against = "the control workload"
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
+        _timed_against_something_else,
         _of_other_software,
         _of_another_device,
         _of_other_hardware,
@@ -251,10 +257,19 @@ def test_the_folder_holds_results_baselines_and_report(tmp_path: Path) -> None:
     stored = BaselineStore(tmp_path / "baselines").entry("nvidia-fake", "storybook", "bf16")
     assert stored is not None
     assert len(stored.ratios) == SAMPLES
-    assert stored.recorded.timing == {"steps": 3}
+    assert stored.recorded.timing == timing_of(FOUND[1])
+    assert "frozen reference" in stored.recorded.timing
+    assert stored.images == ()
     assert stored.recorded.reason == "survey"
     assert stored.ssim == 1.0
+    fp32 = BaselineStore(tmp_path / "baselines").entry("nvidia-fake", "storybook", "fp32")
+    assert fp32 is not None
+    assert np.abs(decoded(fp32.images) - IMAGE).max() <= 0.5 / 255 + 1e-6
     run = RESULTS.read(tmp_path / "results.json")
+    record = run.scenarios["storybook-bf16"]
+    assert record.timed_against == "the frozen reference"
+    assert record.speedup is not None, "over fp32's own timings"
+    assert record.weights == "embedded"
     assert list(run.scenarios) == ["storybook-fp32", "storybook-bf16"]
     assert run.notes == ["a caveat"]
 

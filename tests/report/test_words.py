@@ -20,6 +20,8 @@ def test_a_noun_agrees_with_its_number(number: int, words: str) -> None:
 
 
 def test_fp32_is_timed_against_the_control_workload_and_the_others_against_fp32() -> None:
+    frozen = scenario_record("fp32", timed_against="the frozen reference")
+    assert reference_of(frozen) == "the frozen reference"
     assert reference_of(scenario_record("fp32")) == "the control workload"
     assert reference_of(scenario_record("fp16", speedup=Interval(1.0, 0.9, 1.1))) == "fp32"
 
