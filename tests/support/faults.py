@@ -1,6 +1,7 @@
 """Faults to inject into a real run: `pytest perf_tests -p tests.support.faults`.
 
-Each breaks one technique in one way; `tests/suite/test_faults.py` says which tests must fail.
+Each breaks one technique in one way; with PERF_FAULT_OF_ALL=NAME one of `FAULTS_OF_ALL` breaks
+every technique instead, as a release would. `tests/suite/test_faults.py` says which tests fail.
 """
 
 from __future__ import annotations
@@ -110,9 +111,55 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+def _slow_unet(pipeline: Any) -> None:
+    """Burn `SLOW_DOWN` more CPU time in each call of the UNet."""
+    starts_s = []
+
+    def after(module: Any, inputs: Any, output: Any) -> None:
+        elapsed_s = time.thread_time() - starts_s.pop()
+        until_s = time.thread_time() + SLOW_DOWN * elapsed_s
+        while time.thread_time() < until_s:
+            pass
+
+    pipeline.unet.register_forward_pre_hook(lambda *_: starts_s.append(time.thread_time()))
+    pipeline.unet.register_forward_hook(after)
+
+
+def _mirror_latents(pipeline: Any) -> None:
+    pipeline.vae.decoder.register_forward_pre_hook(lambda module, inputs: (inputs[0].flip(-1),))
+
+
+def _scale_latents(pipeline: Any) -> None:
+    factor = pipeline.vae.config.scaling_factor
+    pipeline.vae.register_to_config(scaling_factor=factor * 1.01)
+
+
+def _exchange_channels(pipeline: Any) -> None:
+    weight = pipeline.unet.mid_block.resnets[0].conv1.weight.data
+    weight[[0, 1]] = weight[[1, 0]]
+
+
+FAULTS_OF_ALL: dict[str, Fault] = {
+    "slow UNet": _altered(_slow_unet),
+    "slow call": _called_within(_slower),
+    "mirrored latents": _altered(_mirror_latents),
+    "scaled latents": _altered(_scale_latents),
+    "exchanged channels": _altered(_exchange_channels),
+    "other schedule": _altered(_step_wrongly),
+}
+
+
+def _chosen() -> dict[str, Fault]:
+    """The fault of each technique that is to be broken."""
+    name = os.environ.get("PERF_FAULT_OF_ALL")
+    if name is None:
+        return FAULTS
+    return dict.fromkeys(CATALOGUE.techniques, FAULTS_OF_ALL[name])
+
+
 def inject() -> None:
     """Put the faults into the catalogue of this process."""
-    for name, fault in FAULTS.items():
+    for name, fault in _chosen().items():
         technique = CATALOGUE[name]
         CATALOGUE.techniques[name] = replace(technique, apply=fault(technique.apply))
 
