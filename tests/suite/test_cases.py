@@ -17,6 +17,7 @@ from fixtures.records.run import RunRecord
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
+from fixtures.verdicts import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.verdicts.statistics import NO_OTHERS, spread_of
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, scenario_record
@@ -147,7 +148,13 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
     assert "Testron 9000, avx2" in note
 
 
-def test_the_workload_s_other_scenarios_say_how_far_processes_differ(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_frozen_reference", [True, False])
+def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
+    has_frozen_reference: bool, tmp_path: Path
+) -> None:
+    """fp32 takes part where it is timed against what the others are timed against."""
+    source = FP16.workload.frozen_source if has_frozen_reference else None
+    fp16 = replace(FP16, workload=replace(FP16.workload, frozen_source=source))
     wide, narrow = (0.9, 0.95, 1.0, 1.05, 1.1), (0.98, 0.99, 1.0, 1.01, 1.02)
     entries = {
         name: stored(ratios=ratios)
@@ -160,9 +167,15 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(tmp_path: P
         )
     }
     found = cases(tmp_path, entries)
-    narrow_ones = [entries[name].log_ratios for name in ("bf16", "sdpa", "channels_last")]
-    assert found.case(FP16).others == spread_of(narrow_ones) != NO_OTHERS
-    assert found.case(FP16.reference).others == NO_OTHERS
+    logs = {name: entry.log_ratios for name, entry in entries.items()}
+    techniques = [logs[name] for name in ("bf16", "sdpa", "channels_last")]
+    of_fp16, of_fp32 = found.case(fp16).others, found.case(fp16.reference).others
+    if has_frozen_reference:
+        assert of_fp16 == spread_of([logs["fp32"], *techniques]) != NO_OTHERS
+        assert of_fp32 == spread_of([logs["fp16"], *techniques]) != NO_OTHERS
+    else:
+        assert of_fp16 == spread_of(techniques) != NO_OTHERS
+        assert of_fp32 == NO_OTHERS
 
 
 def test_a_corrupt_baseline_is_refused(tmp_path: Path) -> None:
@@ -210,3 +223,12 @@ def test_other_weights_are_another_scenario_among_the_baselines(tmp_path: Path) 
 @pytest.mark.parametrize(("workload", "weights"), [("storybook", ""), ("sd15", "random")])
 def test_the_workload_s_own_weights_are(workload: str, weights: str) -> None:
     check_weights(Settings(weights=weights), scenarios([workload], weights))
+
+
+def test_fp32_is_held_to_the_frozen_reference_more_strictly_than_techniques(tmp_path: Path) -> None:
+    found = cases(tmp_path, dict.fromkeys(("fp16", "fp32"), stored()))
+    without = replace(FP16, workload=replace(FP16.workload, frozen_source=None))
+    assert found.case(FP16).tolerance == RATIO_TOLERANCE
+    assert found.case(FP16.reference).tolerance == FP32_TOLERANCE
+    assert found.case(without).tolerance == RATIO_TOLERANCE
+    assert found.case(without.reference).tolerance == CONTROL_TOLERANCE

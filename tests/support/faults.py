@@ -113,7 +113,7 @@ FAULTS: dict[str, Fault] = {
 
 def _slow_unet(pipeline: Any) -> None:
     """Burn `SLOW_DOWN` more CPU time in each call of the UNet."""
-    starts_s = []
+    starts_s: list[float] = []
 
     def after(module: Any, inputs: Any, output: Any) -> None:
         elapsed_s = time.thread_time() - starts_s.pop()

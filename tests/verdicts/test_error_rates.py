@@ -43,7 +43,7 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
         outcome = Outcome.INCONCLUSIVE
         while outcome is Outcome.INCONCLUSIVE and len(samples) < MAX_SAMPLES:
             samples.append(Sample(math.log1p(slowdown) + chance.normal(0, deviation), 0.0))
-            outcome = judge_ratio(on, samples, RATIO_TOLERANCE).outcome
+            outcome = judge_ratio(on, samples).outcome
         found.append(outcome)
     return found
 

@@ -15,6 +15,7 @@ from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts import (
     ABSOLUTE_TOLERANCE,
     CONTROL_TOLERANCE,
+    FP32_TOLERANCE,
     MAX_SAMPLES,
     RATIO_TOLERANCE,
     Case,
@@ -48,7 +49,7 @@ def judged(
     ratio: float, *, processes: int = 1, on: Case | None = None, standard_error: float = 0.001
 ) -> Verdict:
     samples = [sample(ratio, standard_error)] * processes
-    return judge_ratio(on or case(), samples, RATIO_TOLERANCE)
+    return judge_ratio(on or case(), samples)
 
 
 # The ratio to the reference
@@ -146,21 +147,21 @@ def test_huge_noise_is_inconclusive_and_never_a_pass(processes: int) -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_ratio_that_is_not_a_number_is_broken(value: float) -> None:
     samples = [sample(1.0), Sample(value, 0.01)]
-    assert judge_ratio(case(), samples, RATIO_TOLERANCE).outcome is Outcome.BROKEN
+    assert judge_ratio(case(), samples).outcome is Outcome.BROKEN
     assert judge_change(SIDES, samples).outcome is Outcome.BROKEN
 
 
 @pytest.mark.parametrize("error", [math.nan, math.inf])
 def test_a_ratio_of_unknown_uncertainty_does_not_pass(error: float) -> None:
     samples = [Sample(0.0, error)]
-    for verdict in (judge_ratio(case(), samples, RATIO_TOLERANCE), judge_change(SIDES, samples)):
+    for verdict in (judge_ratio(case(), samples), judge_change(SIDES, samples)):
         assert verdict.outcome is Outcome.INCONCLUSIVE
         assert "a slowdown of up to" in verdict.sentence
 
 
 def test_no_sample_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one sample"):
-        judge_ratio(case(), [], RATIO_TOLERANCE)
+        judge_ratio(case(), [])
     with pytest.raises(ValueError, match="at least one sample"):
         judge_change(SIDES, [])
 
@@ -229,7 +230,7 @@ def test_a_gain_of_note_must_be_ruled_out_too() -> None:
     verdict = judge_change(SIDES, samples)
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert "a speed-up of up to" in verdict.sentence
-    assert judge_ratio(case(), samples, RATIO_TOLERANCE).outcome is not Outcome.INCONCLUSIVE
+    assert judge_ratio(case(), samples).outcome is not Outcome.INCONCLUSIVE
 
 
 # The absolute time
@@ -344,14 +345,19 @@ def test_a_latency_is_the_ratio_and_the_time_itself() -> None:
 def test_against_the_control_workload_a_ratio_may_change_by_more() -> None:
     assert CONTROL_TOLERANCE.same.regression > MARGIN.regression
     ratio = 1 + (CONTROL_TOLERANCE.same.regression + MARGIN.regression) / 2
-    found = {}
-    for against in ("control", "frozen reference"):
-        stated = {"steps": 3, against: 1}
-        stored = replace(CERTAIN, recorded=replace(CERTAIN.recorded, timing=stated))
-        on = case(entry=stored, timing=stated)
-        found[against] = outcomes(on, [timing(ratio)] * 12)[0]
-    assert found["frozen reference"] is Outcome.REGRESSION
-    assert found["control"] is not Outcome.REGRESSION
+    timings = [timing(ratio)] * 12
+    by_control = case(entry=CERTAIN, tolerance=CONTROL_TOLERANCE)
+    assert outcomes(by_control, timings)[0] is Outcome.PASS
+    assert outcomes(case(entry=CERTAIN), timings)[0] is Outcome.REGRESSION
+
+
+def test_on_another_processor_fp32_is_held_to_less_than_a_technique() -> None:
+    ratio = 1 + (FP32_TOLERANCE.elsewhere.regression + RATIO_TOLERANCE.elsewhere.regression) / 2
+    technique = case(entry=CERTAIN, same_hardware=False)
+    fp32 = replace(technique, tolerance=FP32_TOLERANCE)
+    timings = [timing(ratio)] * 12
+    assert outcomes(technique, timings)[0] is Outcome.PASS
+    assert outcomes(fp32, timings)[0] is Outcome.REGRESSION
 
 
 def test_a_ratio_to_another_frozen_reference_is_no_baseline() -> None:

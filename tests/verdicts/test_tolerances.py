@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.verdicts import (
     CONTROL_TOLERANCE,
+    FP32_TOLERANCE,
     MAX_SAMPLES,
     RATIO_TOLERANCE,
     REGRESSION_ERROR,
@@ -15,7 +16,7 @@ from fixtures.verdicts import (
 )
 
 
-@pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, CONTROL_TOLERANCE])
+@pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, FP32_TOLERANCE, CONTROL_TOLERANCE])
 def test_every_tolerance_is_wider_elsewhere_and_has_a_reason(tolerance: Tolerance) -> None:
     for margin in (tolerance.same, tolerance.elsewhere):
         assert 0 < margin.regression <= margin.excluded
