@@ -237,24 +237,28 @@ def test_an_older_diffusers_lacks_what_came_later(
 @pytest.mark.parametrize(
     ("instruction_sets", "timed"),
     [
-        ([], False),
-        (["avx2", "avx512f", "avx512_bf16", "amx_bf16"], False),
-        (["avx2", "avx512_fp16"], True),
-        (["avx2", "amx_fp16"], True),
-        (["asimd", "asimdhp"], True),
+        ([], set()),
+        (["avx2", "avx512f"], set()),
+        (["avx2", "avx512f", "avx512_bf16"], {"bf16", "autocast"}),
+        (["avx2", "amx_bf16"], {"bf16", "autocast"}),
+        (["avx2", "avx512_fp16"], {"fp16"}),
+        (["avx2", "amx_fp16", "amx_bf16"], {"fp16", "bf16", "autocast"}),
+        (["asimd", "asimdhp"], {"fp16"}),
+        (["asimd", "asimdhp", "bf16"], {"fp16", "bf16", "autocast"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_fp16_runs_on_every_processor_and_is_timed_where_that_computes_in_it(
-    instruction_sets: list[str], timed: bool, monkeypatch: pytest.MonkeyPatch
+def test_half_precision_runs_on_every_processor_and_is_timed_where_that_computes_in_it(
+    instruction_sets: list[str], timed: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = {"processor": "Testron 9000", "instruction_sets": instruction_sets}
     monkeypatch.setattr("fixtures.devices.cpu.processor", lambda: facts)
-    fp16, bf16, device = CATALOGUE["fp16"], CATALOGUE["bf16"], CpuDevice()
-    assert fp16.unsupported(device) is bf16.unsupported(device) is None
-    assert bf16.untimed(device) is None
-    reason = "this processor has no fp16 arithmetic, and emulating it takes some 16 times as long"
-    assert fp16.untimed(device) == (None if timed else reason)
+    device = CpuDevice()
+    half = [CATALOGUE[name] for name in ("fp16", "bf16", "autocast")]
+    assert {technique.unsupported(device) for technique in half} == {None}
+    assert {technique.id for technique in half if technique.untimed(device) is None} == timed
+    reasons = {technique.untimed(device) for technique in half} - {None}
+    assert all("arithmetic; how fast it emulates that" in str(reason) for reason in reasons)
 
 
 def test_without_a_clock_nothing_is_timed() -> None:

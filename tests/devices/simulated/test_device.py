@@ -46,7 +46,9 @@ def test_what_it_lacks_has_a_reason(need: str) -> None:
     assert SimulatedDevice().missing(need)
 
 
-@pytest.mark.parametrize("need", ["accelerator", "streams", "tf32", "fp16 arithmetic"])
+@pytest.mark.parametrize(
+    "need", ["accelerator", "streams", "tf32", "fp16 arithmetic", "bf16 arithmetic"]
+)
 def test_what_it_has(need: str) -> None:
     assert SimulatedDevice().missing(need) is None
 
