@@ -54,6 +54,23 @@ def test_a_leak_is_named_by_what_is_new(books: Books) -> None:
     assert len(old + new) == 4
 
 
+def test_a_tensor_that_tracing_left_is_passed_over(books: Books) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import (
+        DimDynamic,
+        ShapeEnv,
+        StatelessSymbolicContext,
+    )
+
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    dynamic = StatelessSymbolicContext([DimDynamic.DYNAMIC] * 2)
+    symbolic = mode.from_tensor(torch.zeros(5, 7), symbolic_context=dynamic)
+    assert not isinstance(symbolic.shape[0], int)
+    check = LeakCheck(CPU, books)
+    books.requested += 2 * MIB
+    assert "allocated" in str(check.sentence())
+
+
 # On the simulated device
 
 SHAPE = (64, 256)

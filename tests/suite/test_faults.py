@@ -108,9 +108,7 @@ def test_a_release_that_is_slower_in_everything_fails_by_its_latency(
     assert _failed(results["storybook-fp32"]) == {"test_latency"}, results
 
 
-@pytest.mark.parametrize(
-    "fault", ["mirrored latents", "scaled latents", "exchanged channels", "other schedule"]
-)
+@pytest.mark.parametrize("fault", ["scaled latents", "exchanged channels", "other schedule"])
 def test_wrong_numbers_from_right_operations_fail_by_the_image_of_fp32(
     fault: str, tmp_path: Path
 ) -> None:

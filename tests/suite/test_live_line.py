@@ -26,7 +26,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     options = (*fake_bench.OPTIONS, "--perf-baselines", folder)
     refresh = ("--perf-update-baselines", "--perf-reason", "test", "-k", "storybook-sdpa")
     seen = on_a_terminal((*options, *refresh))
-    assert "storybook-sdpa (1 of 1): sample 10 of 10, latency ratio " in seen
+    assert "storybook-sdpa (1 of 1): sample 6 of 6, latency ratio " in seen
     assert " left" in seen
     return (*options, "-k", ONE)
 
@@ -60,7 +60,7 @@ def on_a_terminal(arguments: Sequence[str]) -> str:
 def test_a_terminal_shows_the_observed_call_and_the_round(options: tuple[str, ...]) -> None:
     seen = on_a_terminal(options)
     assert "storybook-sdpa: one observed call" in seen
-    assert "storybook-sdpa: latency, round 24 of 24" in seen
+    assert "storybook-sdpa: latency, round 16 of 16" in seen
     assert "\x1b[" in seen
 
 

@@ -125,10 +125,6 @@ def _slow_unet(pipeline: Any) -> None:
     pipeline.unet.register_forward_hook(after)
 
 
-def _mirror_latents(pipeline: Any) -> None:
-    pipeline.vae.decoder.register_forward_pre_hook(lambda module, inputs: (inputs[0].flip(-1),))
-
-
 def _scale_latents(pipeline: Any) -> None:
     factor = pipeline.vae.config.scaling_factor
     pipeline.vae.register_to_config(scaling_factor=factor * 1.01)
@@ -142,7 +138,6 @@ def _exchange_channels(pipeline: Any) -> None:
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
     "slow call": _called_within(_slower),
-    "mirrored latents": _altered(_mirror_latents),
     "scaled latents": _altered(_scale_latents),
     "exchanged channels": _altered(_exchange_channels),
     "other schedule": _altered(_step_wrongly),
