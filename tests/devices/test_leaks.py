@@ -63,7 +63,7 @@ def test_a_tensor_that_tracing_left_is_passed_over(books: Books) -> None:
     )
 
     mode = FakeTensorMode(shape_env=ShapeEnv())
-    dynamic = StatelessSymbolicContext([DimDynamic.DYNAMIC] * 2)
+    dynamic: Any = StatelessSymbolicContext([DimDynamic.DYNAMIC] * 2)
     symbolic = mode.from_tensor(torch.zeros(5, 7), symbolic_context=dynamic)
     assert not isinstance(symbolic.shape[0], int)
     check = LeakCheck(CPU, books)
