@@ -17,10 +17,10 @@ from fixtures.records.outcome import ScenarioError
 from fixtures.report.files import ReportError, check_writable, write_report
 from fixtures.report.terminal import closing_line, render
 from fixtures.scenarios import (
-    WEIGHTS_MARK,
     Scenario,
     UnknownWorkloadError,
     find_workload,
+    workload_of,
 )
 from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.suite.cases import check_weights
@@ -279,7 +279,7 @@ def _finish(session: pytest.Session, exitstatus: int) -> None:
         if run.scenarios and not store.staged:
             _fail(session, "No baseline was recorded: every selected scenario was skipped")
         config.stash[RECORDED] = {
-            f"{one.workload.partition(WEIGHTS_MARK)[0]}-{one.technique}" for one in store.staged
+            f"{workload_of(one.workload)}-{one.technique}" for one in store.staged
         }
         for path in store.commit():
             run.note(f"Baseline written: {path}")

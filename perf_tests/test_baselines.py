@@ -7,7 +7,7 @@ from fixtures.devices import Device
 from fixtures.measuring.repetition import Take
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RunRecord
-from fixtures.scenarios import WEIGHTS_MARK, Scenario, scenarios
+from fixtures.scenarios import Scenario, scenarios, workload_of
 from fixtures.settings import Settings
 from fixtures.suite.measurements import Measurements
 from fixtures.verdicts import Case
@@ -33,7 +33,7 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
     folder = store.folder / device.key
     orphans = []
     for path in sorted(folder.glob("*.json")):
-        known = {s.technique.id for s in scenarios([path.stem.partition(WEIGHTS_MARK)[0]])}
+        known = {s.technique.id for s in scenarios([workload_of(path.stem)])}
         baseline = store.baseline(device.key, path.stem)
         stale = sorted(set(baseline.scenarios if baseline else ()) - known)
         orphans += [f"'{name}' in {path}" for name in stale]
