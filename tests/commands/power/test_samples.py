@@ -254,7 +254,7 @@ def test_a_scenario_that_cannot_be_sampled_is_refused(
     assert not path.exists()
 
 
-@pytest.mark.parametrize("chosen", [[], ["--scenario", "storybook-bf16"]])
+@pytest.mark.parametrize("chosen", [[], ["--scenario", "storybook-channels_last"]])
 def test_a_scenario_is_chosen_by_its_name(chosen: list[str], tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     assert main(["collect", str(path), "--minutes", "0", *chosen]) == 0
