@@ -49,7 +49,12 @@ from fixtures.suite.stash import (
 )
 from fixtures.techniques import CATALOGUE
 
-pytest_plugins = ("fixtures.suite.plugin", "fixtures.suite.parallel")
+pytest_plugins = (
+    "fixtures.suite.plugin",
+    "fixtures.suite.figures",
+    "fixtures.suite.latency",
+    "fixtures.suite.parallel",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

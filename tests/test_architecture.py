@@ -22,7 +22,11 @@ WITHOUT_TORCH = ("records", "settings", "verdicts", "report")
 RENDERED = ("records", "verdicts", "report")
 """The rooms that `report` may import."""
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
-ROOTS = ("conftest", "fixtures.suite.plugin", "fixtures.suite.parallel", "perf_tests.")
+ROOTS = (
+    "conftest",
+    *(f"fixtures.suite.{name}" for name in ("plugin", "figures", "latency", "parallel")),
+    "perf_tests.",
+)
 """What collection imports by itself; a name that ends with a dot stands for all below it."""
 
 

@@ -39,7 +39,7 @@ from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.running import run_suite
-from tests.support.runs import counts, entry, timing
+from tests.support.runs import counts, entry, host_work, timing
 
 SCENARIO = find_scenario("storybook", "fp16")
 MINE = find_scenario("storybook", "fp16", "my/pipeline")
@@ -199,6 +199,10 @@ def test_a_device_without_images_or_a_clock_records_the_rest() -> None:
     ("changes", "words"),
     [
         ({"counts": counts(mm=11)}, "counts differs between two measurements (aten::mm"),
+        (
+            {"host_work": host_work(601)},
+            "the host's work differs between two measurements (host calls (a step): 600 and 601)",
+        ),
         ({"counts": Counts()}, "aten::mm: 10 and 0"),
         ({"component_peak_bytes": {WHOLE: 1001, "vae": 400}}, "peak memory differs"),
     ],
@@ -376,10 +380,12 @@ def test_without_usable_samples_of_other_hardware_new_ones_are_taken(stored: Ent
 
 def test_the_differences_say_old_and_new_of_every_figure() -> None:
     old = entry()
-    new = entry(judged_ms=(50.0,), ratios=(0.5,), counts=counts(mm=1), ssim=None)
+    new = entry(
+        judged_ms=(50.0,), ratios=(0.5,), counts=counts(mm=1), ssim=None, host_work=host_work(610)
+    )
     assert refresh.differences(SCENARIO, old, new) == (
         f"{SCENARIO.id}: latency 100 ms -> 50 ms, ratio x1.000 -> x0.500, peak 512.00 MiB, "
-        "3 counts changed, SSIM 0.9950 -> none"
+        "3 counts changed, host calls a step 600 -> 610, SSIM 0.9950 -> none"
     )
     assert "1 count changed" in refresh.differences(
         SCENARIO, old, replace(old, counts=replace(old.counts, totals={"operations": 1}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from fixtures.devices import Trace
 from fixtures.measuring.observation import WARM_UP_STEPS, Observation, observe
+from fixtures.records.host_work import HostWork
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
 from tests.support.fake_device import FakeDevice
@@ -38,7 +40,8 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         return IMAGES
 
     seen = observe(fake_scenario(drawn), device)
-    assert calls == [{"steps": WARM_UP_STEPS}, {"steps": STEPS}]
+    telling = fake_scenario(drawn).workload.telling_steps
+    assert calls == [{"steps": WARM_UP_STEPS}, {"steps": STEPS}, {"steps": telling}]
     assert seen == Observation(
         scenario="fake-tried",
         component_peak_bytes={WHOLE: 1000},
@@ -50,6 +53,7 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         origins={"Linear": 3},
         bound_s=0.5,
         leak="a call left 2.00 MiB allocated",
+        host_work=HostWork(python="{}.{}".format(*sys.version_info)),
     )
     assert device.released == 1
 
@@ -64,7 +68,7 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
     device = FakeDevice(trace=Trace(component_peak_bytes={WHOLE: 1000}), counted=counts(mm=5))
     scenario = fake_scenario(drawn)
     assert observe(scenario, device).counts == counts(mm=5)
-    assert calls[2:] == [{"steps": scenario.workload.telling_steps}]
+    assert calls[2:] == 2 * [{"steps": scenario.workload.telling_steps}]
 
 
 def test_the_activation_check_s_complaint_is_kept() -> None:
@@ -88,7 +92,35 @@ def test_the_technique_is_left_after_the_call() -> None:
         ),
         FakeDevice(),
     )
-    assert log == ["enter", "draw", "draw", "leave"]
+    assert log == ["enter", "draw", "draw", "draw", "leave"]
+
+
+class Stepping:
+    """A scheduler whose steps are counted."""
+
+    def step(self) -> None:
+        """Nothing to do."""
+
+
+@pytest.mark.parametrize("lacks", [{}, {"torch's Python": "it is the simulation's"}], ids=len)
+def test_the_host_s_calls_are_counted_in_a_call_of_their_own_unless_torch_s_are_left_out(
+    lacks: dict[str, str],
+) -> None:
+    scheduler = Stepping()
+    calls: list[int] = []
+
+    def drawn(steps: int) -> Any:
+        calls.append(steps)
+        for _ in range(steps):
+            scheduler.step()
+            torch.nn.Identity()(None)
+        return IMAGES
+
+    scenario = fake_scenario(drawn, scheduler=scheduler)
+    work = observe(scenario, FakeDevice(lacks=lacks)).host_work
+    assert len(calls) == (2 if lacks else 3)
+    assert work.steps == calls[-1]
+    assert ("torch" in work.call.packages) == (not lacks)
 
 
 def test_a_switch_that_is_left_behind_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
 from fixtures.report.page import page
-from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
+from tests.support.runs import MIB, host_work, run_record, scenario_record, timing, verdict
 
 BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
 
@@ -163,6 +163,22 @@ def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machin
     assert "process 1: x0.567 of the control workload's latency; load 0.5, steal 0%" in text
     assert "process 1: x1.500 of fp32's latency" in text
     assert "latency as a multiple of the control workload's" in text
+
+
+def test_calls_on_the_host_are_listed_by_package_and_function() -> None:
+    work = host_work(600, torch_a_step=5000, once=300)
+    functions = {"diffusers/a.py:forward": 450, "diffusers/b.py:step": 150}
+    work = replace(
+        work,
+        step=replace(work.step, functions=functions),
+        call=replace(work.call, runtime={"empty_cache": 7}),
+    )
+    text = read(run_record(fp32(host_work=work))).text
+    assert "By package, Python 3.11, 3 steps" in text
+    for words in ("diffusers", "600", "2,100", "15,000", "diffusers/a.py:forward", "empty_cache"):
+        assert words in text
+    assert text.index("diffusers/a.py:forward") < text.index("diffusers/b.py:step")
+    assert "Calls on the host" not in read(run_record(fp32())).text
 
 
 def test_negative_controls_are_shown_with_their_similarity_or_as_no_image() -> None:

@@ -60,6 +60,7 @@ def test_a_group_is_judged_by_its_worst_verdict_and_by_none_of_another() -> None
         "latency": Outcome.PASS,
         "memory": Outcome.NOT_JUDGED,
         "counts": Outcome.NOT_JUDGED,
+        "host calls": Outcome.NOT_JUDGED,
         "image": Outcome.REGRESSION,
         "activation": Outcome.NOT_JUDGED,
     }

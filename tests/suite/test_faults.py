@@ -121,6 +121,22 @@ def test_wrong_numbers_from_right_operations_fail_by_the_image_of_fp32(
     assert _failed(results["storybook-sdpa"]) == set(), results
 
 
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        ("version check", "packaging/version.py:"),
+        ("walk over modules", "torch/nn/modules/module.py:Module.named_modules"),
+        ("emptied cache", "empty_cache 0 -> "),
+    ],
+)
+def test_more_python_in_a_forward_fails_by_the_host_s_calls(
+    fault: str, named: str, tmp_path: Path
+) -> None:
+    results = _run_with(fault, "[storybook-fp32] and not test_latency", tmp_path)
+    assert _failed(results["storybook-fp32"]) == {"test_host_calls"}, results
+    assert named in results["storybook-fp32"]["test_host_calls"]
+
+
 def _run_with(fault: str, chosen: str, folder: Path) -> dict[str, dict[str, str]]:
     report = folder / "junit.xml"
     result = run_suite(

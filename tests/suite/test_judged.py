@@ -43,8 +43,8 @@ def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path
     result = run(tmp_path, "-k", BF16)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 0 of 1;" in result.stdout
-    unknown = "not judged on storybook: latency, memory, counts: nothing recorded here yet; record"
-    assert unknown in result.stdout
+    without = "latency, memory, counts, host calls: nothing recorded here yet; record"
+    assert f"not judged on storybook: {without}" in result.stdout
     assert "storybook-bf16: peak memory 1.42 MiB, simulated 512.00 MiB (-99.7 %)" in result.stdout
 
 
@@ -69,6 +69,20 @@ def test_a_run_with_entries_says_that_the_latency_of_each_was_judged(tmp_path: P
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1;" in result.stdout
     assert "storybook (weights: embedded) on fake" in result.stdout
+
+
+def test_more_python_in_a_step_fails_where_nothing_else_does(tmp_path: Path) -> None:
+    recorded = run(tmp_path, "-k", BF16, "--perf-update-baselines", "--perf-reason", "test")
+    assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
+    result = run(tmp_path, "-k", BF16, "-rf", environment={"FAKE_CALLS": "storybook-bf16"})
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    failed = [line for line in result.stdout.splitlines() if line.startswith("FAILED")]
+    assert [line.partition("::")[2].partition(" ")[0] for line in failed] == [
+        "test_host_calls[storybook-bf16]"
+    ]
+    assert "(+50) FAIL" in result.stdout
+    assert "regression (host calls)" in result.stdout
+    assert "(+50 a step)" in result.stdout
 
 
 def test_other_weights_are_never_judged_by_an_entry(tmp_path: Path) -> None:

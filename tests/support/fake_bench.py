@@ -1,14 +1,14 @@
 """A bench that measures nothing, so that runs of the suite cost nothing.
 
 `pytest perf_tests -p tests.support.fake_bench` takes every figure from the scenario's name. The
-environment breaks single scenarios: `FAKE_MORE` does more work than before, `FAKE_SLOW` takes half
-as long again, `FAKE_IDLE` is not in effect, `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws
-a paler image, `FAKE_HANG` never returns, and `FAKE_CRASH` ends the process. The frozen reference
-draws what every scenario draws; with `FAKE_FROZEN` it fails with these words. `FAKE_HARDWARE` is
-what the device is called, `FAKE_SETS` its instruction sets, and `FAKE_LACKS` what it lacks
-besides. With
-`FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker and
-its accelerator to the file `FAKE_LOG`.
+environment breaks single scenarios: `FAKE_MORE` does more work than before, `FAKE_CALLS` calls more
+Python in every step, `FAKE_SLOW` takes half as long again, `FAKE_IDLE` is not in effect,
+`FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws a paler image, `FAKE_HANG` never returns, and
+`FAKE_CRASH` ends the process. The frozen reference draws what every scenario draws; with
+`FAKE_FROZEN` it fails with these words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS`
+its instruction sets, and `FAKE_LACKS` what it lacks besides. With `FAKE_ACCELERATORS` there are so
+many of them, and each observation adds a line with its worker and its accelerator to the file
+`FAKE_LOG`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fixtures.scenarios import Scenario
 from fixtures.workloads import Call
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
-from tests.support.runs import counts, timing
+from tests.support.runs import counts, host_work, timing
 
 KEY = "fake"
 PLUGIN = ("-p", "tests.support.fake_bench")
@@ -92,6 +92,7 @@ def _observe(scenario: Scenario, device: Device) -> Observation:
         scenario.id,
         component_peak_bytes={WHOLE: figure, "denoiser": figure // 2},
         counts=counts(mm=figure + more, add=3) if counted else Counts(),
+        host_work=host_work(figure % 1000 + (50 if _is(scenario, "FAKE_CALLS") else 0)),
         images=IMAGES[:1] * (0.98 if _is(scenario, "FAKE_PALE") else 1.0),
         inactive="it does nothing" if _is(scenario, "FAKE_IDLE") else None,
         leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,

@@ -15,7 +15,7 @@ from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.workloads import Workload
 from fixtures.workloads.base import FrozenSource
-from tests.support.runs import counts
+from tests.support.runs import counts, host_work
 
 STEPS = 4
 IMAGES = np.random.default_rng(0).random((2, 32, 32, 3))
@@ -28,6 +28,7 @@ class FakePipeline:
 
     draw: Draw
     components: Mapping[str, Any] = field(default_factory=dict)
+    scheduler: Any = None
 
     def __call__(self, **changes: Any) -> Any:
         """Call the function."""
@@ -81,17 +82,18 @@ def fake_scenario(
     enter: Callable[[], object] = lambda: None,
     leave: Callable[[], object] = lambda: None,
     others: Mapping[str, Scenario] | None = None,
+    scheduler: Any = None,
     **facts: Any,
 ) -> FakeScenario:
     """A scenario whose pipeline calls the function `draw`.
 
     `complaint` is its activation check's, `enter` and `leave` are called around the pipeline's
-    life, and `facts` are fields of its technique.
+    life, its steps are those of `scheduler`, and `facts` are fields of its technique.
     """
 
     def apply(workload: Workload, device: Any) -> Iterator[Any]:
         enter()
-        yield FakePipeline(draw)
+        yield FakePipeline(draw, scheduler=scheduler)
         leave()
 
     technique = replace(
@@ -109,6 +111,7 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
     fields: dict[str, Any] = {
         "component_peak_bytes": {WHOLE: 1000, "vae": 400},
         "counts": counts(mm=10),
+        "host_work": host_work(),
         "call_s": 1.0,
         "images": IMAGES[:1],
         "inactive": None,

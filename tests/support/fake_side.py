@@ -1,9 +1,10 @@
 """A side that measures nothing: `python -m tests.support.fake_side KIND` speaks the protocol.
 
 `KIND` is `sound`, or how it fails: `import`, `crash`, `hang`, `garble`, `refuse`; or how its
-figures differ: `more` memory and operations, `less` of both, `white` images, `slow` rounds; or what
-becomes of a scenario: `absent` where it is unsupported, `idle` where the technique is not in
-effect, `broken` where it fails, `untimed` where its rounds fail; or `elsewhere`, on another device.
+figures differ: `more` memory, operations and host calls, `less` of all, `white` images, `slow`
+rounds; or what becomes of a scenario: `absent` where it is unsupported, `idle` where the technique
+is not in effect, `broken` where it fails, `untimed` where its rounds fail; or `elsewhere`, on
+another device.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
-from tests.support.runs import MIB
+from tests.support.runs import MIB, host_work
 
 COMMAND = [sys.executable, "-m", "tests.support.fake_side"]
 ROUND_S = 0.1
@@ -69,6 +70,7 @@ def recording(kind: str, request: Request, folder: Path) -> Recording | Failure:
     record.counts = Counts(
         {OPERATIONS: 14 + more, FLOPS: 9}, {"aten::mm": 10 + more, "aten::add": 4}
     )
+    record.host_work = host_work(600 + 50 * more)
     path = folder / f"{scenario.id}.npy"
     np.save(path, np.ones((1, 16, 16, 3)) if kind == "white" else noise())
     return Recording(run, Plan(groups=2, pairs=2), str(path))

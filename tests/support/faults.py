@@ -135,12 +135,44 @@ def _exchange_channels(pipeline: Any) -> None:
     weight[[0, 1]] = weight[[1, 0]]
 
 
+def _before_forward(module: Any, do: Callable[[], object]) -> None:
+    """Call the function before the module's `forward`, without a hook: torch would call more."""
+    forward = module.forward
+
+    def longer(*args: Any, **kwargs: Any) -> Any:
+        do()
+        return forward(*args, **kwargs)
+
+    module.forward = longer
+
+
+def _check_a_version(pipeline: Any) -> None:
+    from diffusers.utils import is_torch_version
+
+    _before_forward(pipeline.unet, lambda: is_torch_version(">=", "2.1"))
+
+
+def _walk_modules(pipeline: Any) -> None:
+    unet = pipeline.unet
+    _before_forward(unet, lambda: list(unet.named_modules()))
+
+
+def _empty_the_cache(pipeline: Any) -> None:
+    import torch
+
+    for module in pipeline.unet.modules():
+        _before_forward(module, lambda: torch.cuda.empty_cache())
+
+
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
     "slow call": _called_within(_slower),
     "scaled latents": _altered(_scale_latents),
     "exchanged channels": _altered(_exchange_channels),
     "other schedule": _altered(_step_wrongly),
+    "version check": _altered(_check_a_version),
+    "walk over modules": _altered(_walk_modules),
+    "emptied cache": _altered(_empty_the_cache),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fixtures.records.baselines import Entry, Provenance
 from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.host_work import Calls, HostCalls, HostWork
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Evidence, Group, Sample, Timing
@@ -30,9 +31,23 @@ def entry(**changes: Any) -> Entry:
         "ratios": (0.98, 0.99, 1.0, 1.01, 1.02),
         "component_peak_bytes": {WHOLE: 512 * MIB, "denoiser": 500 * MIB},
         "counts": counts(mm=1000, add=400),
+        "host_work": host_work(),
         "ssim": 0.995,
     }
     return Entry(**{**fields, **changes})
+
+
+def host_work(
+    a_step: int = 600, *, torch_a_step: int = 5000, once: int = 300, steps: int = 3
+) -> HostWork:
+    """So many calls of diffusers and torch in each step, and of diffusers once besides."""
+
+    def calls(libraries: int, torch: int) -> HostCalls:
+        packages = {"diffusers": Calls(functions=libraries), "torch": Calls(functions=torch)}
+        return HostCalls({name: one for name, one in packages.items() if one.total})
+
+    call = calls(once + steps * a_step, steps * torch_a_step)
+    return HostWork("3.11", steps, call, calls(a_step, torch_a_step))
 
 
 def sample(ratio: float, standard_error: float = 0.001) -> Sample:

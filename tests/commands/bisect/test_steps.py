@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,13 @@ from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import ComparedFigure, not_run
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.errors import CommandError
+from fixtures.records.counts import FLOPS as FLOPS_TOTAL
+from fixtures.records.counts import Counts
 from fixtures.records.metrics import LATENCY
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.verdicts import metric_of
+from tests.support.runs import host_work, run_record, scenario_record
 
 GOOD, BAD, SKIPPED = StepOutcome.GOOD, StepOutcome.BAD, StepOutcome.SKIPPED
 NAME = "sd15-bf16"
@@ -94,6 +98,32 @@ def test_a_good_one_that_cannot_be_measured_ends_it(figure: ComparedFigure) -> N
 def test_a_metric_that_nothing_measures_ends_it() -> None:
     with pytest.raises(CommandError, match="latency is not measured here"):
         Step.of("0.40.0", compared(), Question("latency", "worse"))
+
+
+@pytest.mark.parametrize(
+    ("metric", "fields"),
+    [
+        ("flops", {"counts": Counts({FLOPS_TOTAL: 9})}),
+        ("empty_cache", {"host_work": host_work()}),
+    ],
+)
+def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
+    metric: str, fields: dict[str, Any]
+) -> None:
+    question = Question(metric, "worse")
+    base = run_record(scenario_record("bf16", **fields))
+    step = Step.of("0.40.0", Compared(base, RunRecord(), (SAME,)), question)
+    assert (step.outcome, step.figures) == (GOOD, "as in the good one")
+    with pytest.raises(CommandError, match=f"{metric} is not measured here"):
+        Step.of("0.40.0", compared(SAME), question)
+
+
+def test_a_call_of_the_runtime_is_asked_about_with_the_host_s_calls() -> None:
+    question = Question("empty_cache", "worse")
+    assert question.compared == "host_calls"
+    more = figure("empty_cache (a step)", Outcome.REGRESSION, 0, 12)
+    assert Step.of("0.40.0", compared(more), question).outcome is BAD
+    assert Question("host_calls", "worse").compared == "host_calls"
 
 
 class Bisecting:

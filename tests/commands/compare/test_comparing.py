@@ -24,6 +24,7 @@ from tests.support.fake_side import COMMAND
 FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
 EXACT = ("peak_memory", "counts")
+METRIC_NAMES = {"peak memory", "operations", "host calls (a step)", "SSIM", "latency"}
 Compare = Callable[..., Compared]
 
 
@@ -60,14 +61,14 @@ def outcomes(compared: Compared, scenario: str = BF16) -> dict[str, Outcome]:
 
 def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> None:
     compared = compare("sound", "sound")
-    assert set(outcomes(compared)) == {"peak memory", "operations", "SSIM", "latency"}
+    assert set(outcomes(compared)) == METRIC_NAMES
     assert {one.verdict.outcome for one in compared.figures} == {Outcome.PASS}
     assert all(one.base == one.head for one in compared.figures)
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     assert closing_line(compared) == (
         "2 scenarios compared: 0 regressions, 0 failing on head alone, 0 improvements, "
-        "0 inconclusive, 8 figures passed; 0 scenarios not compared"
+        "0 inconclusive, 10 figures passed; 0 scenarios not compared"
     )
 
 
@@ -88,6 +89,21 @@ def test_a_byte_and_an_operation_are_a_difference(
     assert operations.note == ("mm +1" if kind == "more" else "mm -1")
     # One byte of half a gibibyte would be no difference in print.
     assert compared.figures[0].texts[2] == ("+1" if kind == "more" else "-1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("more", Outcome.REGRESSION), ("less", Outcome.IMPROVEMENT)]
+)
+def test_more_python_in_a_step_is_a_difference(
+    compare: Compare, kind: str, outcome: Outcome
+) -> None:
+    compared = compare("sound", kind, ("host_calls",))
+    assert outcomes(compared) == {"host calls (a step)": outcome}
+    texts = ("600", "650", "+8.3 %") if kind == "more" else ("600", "550", "-8.3 %")
+    assert compared.figures[0].texts == texts
+    allowed = compare("sound", kind, ("host_calls",), allowed=0.1)
+    assert outcomes(allowed) == {"host calls (a step)": Outcome.PASS}
+    assert "host calls (a step)" in render(allowed, color=False)
 
 
 def test_exact_figures_may_be_allowed_to_change(compare: Compare) -> None:

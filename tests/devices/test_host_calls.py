@@ -1,0 +1,266 @@
+"""The host's calls are counted to the call, by package and by step, and nobody else's are."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.devices.host_calls import HostCallCounter
+from fixtures.records.host_work import (
+    EMPTY_CACHE,
+    EVENTS,
+    MOVES,
+    OPENED,
+    PINNED,
+    PINNED_BYTES,
+    READ_BYTES,
+    STREAMS,
+    SYNCHRONIZE,
+    Calls,
+    HostWork,
+)
+
+SOURCE = """
+def leaf(items):
+    return len(items)
+
+def work(times, extra=0):
+    for _ in range(times):
+        leaf(())
+    for _ in range(extra):
+        leaf(())
+    return times
+
+class Scheduler:
+    def step(self):
+        return None
+
+    def loop(self, times):
+        for number in range(times):
+            work(3, extra=number == times - 1)
+            self.step()
+
+class Dies:
+    def __del__(self):
+        leaf(())
+
+def read(path):
+    with open(path, "rb"):
+        pass
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """A package with known calls, and one beside it whose name begins with the same letters."""
+    folder = tmp_path_factory.mktemp("site")
+    for name in ("hostlib", "hostlib_more"):
+        (folder / name / "inner").mkdir(parents=True)
+        (folder / name / "__init__.py").touch()
+        (folder / name / "inner" / "__init__.py").write_text(SOURCE, encoding="utf-8")
+    sys.path.insert(0, str(folder))
+    try:
+        yield importlib.import_module("hostlib.inner")
+    finally:
+        sys.path.remove(str(folder))
+
+
+def counted(function: object, *arguments: object, step: object = None) -> HostWork:
+    counter = HostCallCounter(("hostlib", "torch"), step)  # type: ignore[arg-type]
+    with counter:
+        function(*arguments)  # type: ignore[operator]
+    return counter.work()
+
+
+@given(times=st.integers(0, 30))
+def test_functions_and_the_builtins_they_call_are_counted(library: ModuleType, times: int) -> None:
+    work = counted(library.work, times)
+    # `work` once and `leaf` each time; two ranges are types, and `len` is the only builtin.
+    assert work.call.packages == {"hostlib": Calls(functions=1 + times, builtins=times)}
+    leaf = {"hostlib/inner/__init__.py:leaf": 2 * times} if times else {}
+    assert work.call.functions == {**leaf, "hostlib/inner/__init__.py:work": 1}
+    assert work.python == "{}.{}".format(*sys.version_info)
+
+
+def test_other_packages_and_the_suite_s_own_calls_are_not_counted(library: ModuleType) -> None:
+    more = importlib.import_module("hostlib_more.inner")
+
+    def mine() -> None:
+        len(())
+        more.work(5)
+        gc.isenabled()
+
+    work = counted(mine)
+    assert not work
+    assert work.call.functions == {}
+
+
+def test_what_lies_between_the_last_two_steps_is_a_step(library: ModuleType) -> None:
+    scheduler = library.Scheduler()
+    work = counted(scheduler.loop, 4, step=scheduler.step)
+    assert work.steps == 4
+    # The last step has one call of `leaf` more than the others: 4, `work`, and the step before.
+    assert work.step.packages == {"hostlib": Calls(functions=4 + 1 + 1, builtins=4)}
+    assert work.call.packages == {"hostlib": Calls(functions=1 + 3 * 4 + 1 + 2 * 4, builtins=13)}
+
+
+def test_without_two_steps_no_step_is_known(library: ModuleType) -> None:
+    scheduler = library.Scheduler()
+    work = counted(scheduler.loop, 1, step=scheduler.step)
+    assert (work.steps, work.step.packages) == (1, {})
+    assert counted(library.work, 2).steps == 0
+
+
+def test_garbage_is_collected_before_and_not_meanwhile(library: ModuleType) -> None:
+    def cycle() -> None:
+        dies = library.Dies()
+        dies.itself = dies
+
+    def cycles() -> None:
+        for _ in range(100):
+            cycle()
+
+    cycle()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        work = counted(cycles)
+    finally:
+        gc.set_threshold(*thresholds)
+    assert not work
+    gc.collect()
+
+
+def test_what_was_profiling_before_goes_on_afterwards(library: ModuleType) -> None:
+    seen: list[str] = []
+
+    def profile(frame: object, event: str, arg: object) -> None:
+        seen.append(event)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        counted(library.work, 1)
+        assert sys.getprofile() is profile
+        with pytest.raises(ZeroDivisionError):
+            counted(lambda: 1 / 0)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(before)
+
+
+def test_other_threads_are_not_counted(library: ModuleType) -> None:
+    def elsewhere() -> None:
+        thread = threading.Thread(target=library.work, args=(5,))
+        thread.start()
+        thread.join()
+
+    assert "hostlib" not in counted(elsewhere).call.packages
+
+
+# The runtime
+
+
+def test_a_move_is_counted_whether_or_not_anything_moves() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    work = counted(lambda: (module.to("cpu"), module.to(torch.float64), module.cpu()))
+    assert work.call.runtime == {MOVES: 3}
+
+
+def test_caches_waits_streams_and_events_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream:
+        def __init__(self) -> None:
+            """A stream."""
+
+        def synchronize(self) -> None:
+            """Nothing to wait for."""
+
+    class Event(Stream):
+        def __init__(self) -> None:
+            """An event."""
+
+    for name, answer in {
+        "Stream": Stream,
+        "Event": Event,
+        "synchronize": lambda: None,
+        "empty_cache": lambda: None,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, answer)
+
+    def call() -> None:
+        torch.cuda.empty_cache()
+        torch.cuda.Stream().synchronize()
+        torch.cuda.Event()
+        torch.cuda.synchronize()
+
+    assert counted(call).call.runtime == {EMPTY_CACHE: 1, EVENTS: 1, STREAMS: 1, SYNCHRONIZE: 2}
+
+
+def test_pinned_memory_is_counted_with_its_bytes() -> None:
+    source = "def pin(tensor):\n    return tensor.pin_memory()\n"
+    namespace: dict[str, object] = {}
+    folder = Path(torch.__file__).parent
+    exec(compile(source, str(folder / "pinning.py"), "exec"), namespace)  # noqa: S102
+    tensor = torch.zeros(6, dtype=torch.float16)
+
+    def call() -> None:
+        try:
+            namespace["pin"](tensor)  # type: ignore[operator]
+        except RuntimeError:
+            """It cannot be pinned without an accelerator, and was asked for."""
+
+    runtime = counted(call).call.runtime
+    assert (runtime[PINNED], runtime[PINNED_BYTES]) == (1, 12)
+
+
+def test_files_are_counted_with_the_bytes_that_are_read(
+    library: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.safetensors"
+    safetensors.torch.save_file({"a": torch.zeros(100)}, path)
+    runtime = counted(safetensors.torch.load_file, path).call.runtime
+    assert runtime == {OPENED: 1, READ_BYTES: path.stat().st_size}
+    assert counted(library.read, path).call.runtime == {OPENED: 1}
+
+
+# The same in every process
+
+PIPELINE = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from fixtures.devices import open_device
+from fixtures.measuring.observation import observe
+from fixtures.scenarios import find_scenario
+for name in sys.argv[1:]:
+    work = observe(find_scenario("storybook", name), open_device("cpu")).host_work
+    print(name, sorted(work.labelled().items()), sorted(work.call.functions.items()))
+"""
+
+
+def test_real_pipelines_give_the_same_in_every_process_and_order() -> None:
+    names = ["fp32", "vae_slicing"]
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", PIPELINE, *order],
+            cwd=Path(__file__).parent.parent.parent,
+            env={"PYTHONHASHSEED": seed, "PATH": "", "CUDA_VISIBLE_DEVICES": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for order, seed in ((names, "1"), (names[::-1], "2"))
+    ]
+    assert sorted(found[0]) == sorted(found[1])
+    assert all("diffusers" in line and "torch" in line for line in found[0])
