@@ -53,6 +53,7 @@ pytest_plugins = (
     "fixtures.suite.plugin",
     "fixtures.suite.figures",
     "fixtures.suite.latency",
+    "fixtures.suite.refreshing",
     "fixtures.suite.parallel",
 )
 

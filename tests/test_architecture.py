@@ -24,7 +24,10 @@ RENDERED = ("records", "verdicts", "report")
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
 ROOTS = (
     "conftest",
-    *(f"fixtures.suite.{name}" for name in ("plugin", "figures", "latency", "parallel")),
+    *(
+        f"fixtures.suite.{name}"
+        for name in ("plugin", "figures", "latency", "refreshing", "parallel")
+    ),
     "perf_tests.",
 )
 """What collection imports by itself; a name that ends with a dot stands for all below it."""

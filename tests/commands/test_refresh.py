@@ -318,7 +318,7 @@ def test_a_sample_that_fails_refuses_the_whole() -> None:
 def stored_elsewhere(**changes: Any) -> Entry:
     """An entry whose latency was sampled on other hardware than this."""
     made = entry(**changes)
-    recorded = replace(made.recorded, hardware=ELSEWHERE, timing=timing_of(SCENARIO))
+    recorded = replace(made.recorded, hardware=ELSEWHERE, timing=timing_of(SCENARIO, FakeDevice()))
     return replace(made, recorded=recorded)
 
 

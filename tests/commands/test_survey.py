@@ -257,7 +257,7 @@ def test_the_folder_holds_results_baselines_and_report(tmp_path: Path) -> None:
     stored = BaselineStore(tmp_path / "baselines").entry("nvidia-fake", "storybook", "bf16")
     assert stored is not None
     assert len(stored.ratios) == SAMPLES
-    assert stored.recorded.timing == timing_of(FOUND[1])
+    assert stored.recorded.timing == timing_of(FOUND[1], FakeDevice())
     assert "frozen reference" in stored.recorded.timing
     assert stored.images == ()
     assert stored.recorded.reason == "survey"

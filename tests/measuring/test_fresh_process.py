@@ -10,20 +10,24 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fixtures.measuring import fresh_process
-from fixtures.measuring.fresh_process import Change, FreshProcess, process_context
+from fixtures.measuring.fresh_process import Change, FreshProcess, FreshReference, process_context
 from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import in_fresh_process, left
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
+from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import fake_scenario
 
 SCENARIO = find_scenario("storybook", "sdpa")
 PLAN = Plan(groups=2, pairs=1)
+CPU = FakeDevice(name="cpu", shares_core=hasattr(os, "sched_setaffinity"))
 Do = Callable[[], object]
 
 
@@ -74,22 +78,28 @@ def change(act: Do) -> Change:
 def failure(act: Do) -> ScenarioError:
     """What becomes of a sample in whose process this happens."""
     with pytest.raises(ScenarioError) as caught:
-        in_fresh_process("cpu", change(act))(SCENARIO, PLAN)
+        in_fresh_process(CPU, change(act))(SCENARIO, PLAN)
     assert caught.value.outcome is Outcome.BROKEN
     assert "\n" not in str(caught.value)
     return caught.value
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize(
+    ("method", "shares_core"), [("forkserver", True), ("forkserver", False), ("spawn", False)]
+)
 def test_a_sample_brings_the_rounds_of_another_process(
-    method: str, monkeypatch: pytest.MonkeyPatch
+    method: str, shares_core: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if method == "spawn":
         monkeypatch.setattr(sys, "platform", "darwin")
     elif sys.platform != "linux":
         pytest.skip("processes are forked on Linux only")
     assert process_context("cpu").get_start_method() == method
-    timing = in_fresh_process("cpu")(SCENARIO, PLAN)
+    device = FakeDevice(name="cpu", shares_core=shares_core)
+    timing = in_fresh_process(device)(SCENARIO, PLAN)
+    more = 0 if shares_core else 1
+    for group in timing.groups:
+        assert len(group.reference_s) == len(group.candidate_s) + more
     assert len(timing.groups) == PLAN.groups
     assert len(timing.wall_s) == PLAN.rounds
     assert math.isfinite(timing.sample.log_ratio)
@@ -124,6 +134,25 @@ def test_what_fails_in_a_round_is_a_sentence_and_so_is_every_request_after_it() 
             assert caught.value.outcome is Outcome.BROKEN
 
 
+@pytest.mark.skipif(not CPU.shares_core, reason="processes cannot be kept on one core here")
+def test_a_reference_runs_on_the_scenario_s_core_until_it_is_stopped() -> None:
+    before = psutil.Process().cpu_affinity()
+    with left(FreshReference(SCENARIO, "cpu")) as reference:
+        reference.place()
+        for _ in range(2):
+            reference.start()
+            both = [psutil.Process(pid).cpu_affinity() for pid in (None, reference.pid)]
+            time.sleep(1.0)
+            calls = reference.stop()
+            assert len(both[0]) == 1
+            assert both[0] == both[1]
+            assert all(one.judged_s > 0 for one in calls)
+            assert all(a.ended_s <= b.started_s for a, b in pairwise(calls))
+            assert psutil.Process().cpu_affinity() == before
+        reference.start()
+    assert psutil.Process().cpu_affinity() == before
+
+
 def test_closing_ends_the_process_whatever_it_does_and_may_be_done_twice() -> None:
     process = FreshProcess(SCENARIO, "cpu", change(hang))
     process.close()
@@ -154,7 +183,7 @@ def test_a_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_scenario_that_the_other_process_does_not_know_is_a_sentence() -> None:
     strange = replace(SCENARIO, technique=replace(SCENARIO.technique, id="strange"))
     with pytest.raises(ScenarioError, match="Technique 'strange' is unknown; known are"):
-        in_fresh_process("cpu")(strange, PLAN)
+        in_fresh_process(CPU)(strange, PLAN)
 
 
 def test_an_output_without_a_line_has_a_last_line_too(tmp_path: Path) -> None:

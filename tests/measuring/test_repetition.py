@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.measuring.repetition import (
     SCENARIO_S,
+    InTurns,
     SampleBudget,
     fixed,
     noise,
@@ -55,6 +56,46 @@ class Bench:
 def judged(outcome: Outcome) -> Verdict:
     """A verdict that says this."""
     return Verdict("s", "m", outcome, "so it is")
+
+
+# In turns
+
+
+def test_samples_are_taken_in_turns_when_the_first_is_asked_for() -> None:
+    log: list[str] = []
+
+    def sample(one: str, before: Sequence[Timing]) -> Timing:
+        log.append(f"{one}{len(before)}")
+        return timing(1 + len(before) / 10)
+
+    turns = InTurns(sample, ["a", "b"], 3)
+    assert log == []
+    taken: list[Timing] = []
+    for _ in range(3):
+        taken.append(turns.take("b", taken))
+    assert log == ["a0", "b0", "a1", "b1", "a2", "b2"]
+    assert taken == [timing(1.0), timing(1.1), timing(1.2)]
+    assert turns.take("a", taken[:2]) == timing(1.2)
+    assert len(log) == 6
+    turns.take("c", taken)
+    assert log[6:] == ["c3"]
+
+
+def test_what_fails_is_sampled_no_more_and_raised_where_it_is_asked_for() -> None:
+    log: list[str] = []
+
+    def sample(one: str, before: Sequence[Timing]) -> Timing:
+        log.append(one)
+        if one == "a" and before:
+            raise ScenarioError("a", Outcome.BROKEN, "it broke")
+        return timing()
+
+    turns = InTurns(sample, ["a", "b"], 3)
+    assert turns.take("b", [timing(), timing()]) == timing()
+    assert log == ["a", "b", "a", "b", "b"]
+    for _ in range(2):
+        with pytest.raises(ScenarioError, match="it broke"):
+            turns.take("a", [])
 
 
 # Until decided

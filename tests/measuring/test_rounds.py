@@ -24,6 +24,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence, Timing
 from fixtures.scenarios import find_scenario
 from fixtures.workloads.storybook import PIPELINE_FOLDER
+from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, fake_scenario
 
 REFERENCE_S = 1.0
@@ -153,6 +154,131 @@ def test_the_consumer_runs_the_candidate_s_rounds_and_nothing_else() -> None:
     assert log[6:] == ["R"]
 
 
+# On one core
+
+
+class Core:
+    """A core that two sides share evenly, and whose speed changes with time."""
+
+    def __init__(self, speed: Callable[[float], float] = lambda now_s: 1.0) -> None:
+        self.now_s = 100.0
+        self.speed = speed
+
+    def run(self, work_s: float) -> Round:
+        """Half of the core until the work is done, in slices of a millisecond."""
+        start_s, judged_s = self.now_s, 0.0
+        while work_s > 0:
+            slice_s = min(0.001, work_s / self.speed(self.now_s))
+            work_s -= slice_s * self.speed(self.now_s)
+            judged_s += slice_s
+            self.now_s += 2 * slice_s
+        return Round(judged_s, self.now_s - start_s, None, self.now_s)
+
+
+class SharedCandidate(Side):
+    """A candidate on a core that it shares."""
+
+    def __init__(self, log: list[str], core: Core, work_s: float = CANDIDATE_S) -> None:
+        super().__init__("C", log, lambda number: work_s)
+        self._core = core
+        self._work_s = work_s
+
+    def round(self) -> Round:
+        self._log.append("C")
+        return self._core.run(self._work_s)
+
+
+class BesideIt:
+    """A reference that has run all the while, as seen from when it is stopped."""
+
+    def __init__(self, log: list[str], core: Core, work_s: float = 0.3) -> None:
+        self._log = log
+        self._core = core
+        self._work_s = work_s
+        self._started_s = 0.0
+
+    def place(self) -> None:
+        self._log.append("place R")
+
+    def start(self) -> None:
+        self._log.append("start R")
+        # It is in the middle of a call when the candidate begins.
+        self._started_s = self._core.now_s - 0.1
+
+    def stop(self) -> list[Round]:
+        self._log.append("stop R")
+        until_s, self._core.now_s = self._core.now_s, self._started_s
+        calls = []
+        while self._core.now_s < until_s:
+            calls.append(self._core.run(self._work_s))
+        return calls
+
+    def close(self) -> None:
+        self._log.append("close R")
+
+
+def beside(core: Core, log: list[str] | None = None, groups: int = 2, pairs: int = 2) -> Timing:
+    log = [] if log is None else log
+    candidate = SharedCandidate(log, core)
+    rounds = paired_rounds(SCENARIO, BesideIt(log, core), candidate, Plan(groups, pairs))
+    return finished(rounds)
+
+
+def test_the_reference_runs_from_before_the_first_round_of_a_group_until_after_the_last() -> None:
+    log: list[str] = []
+    beside(Core(), log)
+    group = ["place C", "place R"], ["start R", "C", "C", "stop R"]
+    for start in (0, 6):
+        assert sorted(log[start : start + 2]) == group[0]  # At once, in either order.
+        assert log[start + 2 : start + 6] == group[1]
+    assert len(log) == 12
+
+
+def test_each_round_is_compared_with_the_calls_that_ran_beside_it() -> None:
+    timing = beside(Core())
+    for group in timing.groups:
+        assert group.reference_s == pytest.approx((0.3, 0.3))
+        assert group.candidate_s == pytest.approx((CANDIDATE_S, CANDIDATE_S))
+    assert timing.sample.log_ratio == pytest.approx(math.log(CANDIDATE_S / 0.3))
+
+
+def test_the_time_shown_is_the_candidate_s_own_and_the_share_is_that_of_both() -> None:
+    timing = beside(Core())
+    assert timing.wall_s == pytest.approx((CANDIDATE_S,) * 4)
+    assert timing.evidence.cpu_share == pytest.approx(1.0, abs=0.01)
+    assert timing.evidence.device == "seen by C"
+
+
+@pytest.mark.parametrize("period_s", [0.05, 0.7, 5.0])
+def test_what_slows_the_core_down_slows_both(period_s: float) -> None:
+    """Twice as slow for half of the time: alternating rounds would differ by a factor of two."""
+    core = Core(lambda now_s: 1.0 if now_s % period_s < period_s / 2 else 0.5)
+    timing = beside(core, groups=8)
+    assert timing.sample.log_ratio == pytest.approx(math.log(CANDIDATE_S / 0.3), abs=0.05)
+
+
+def test_a_core_that_others_use_shows_in_the_share() -> None:
+    class Busy(Core):
+        def run(self, work_s: float) -> Round:
+            done = super().run(work_s)
+            self.now_s += done.wall_s  # Half of the time somebody else had the core.
+            return Round(done.judged_s, 2 * done.wall_s, None, self.now_s)
+
+    assert beside(Busy()).evidence.cpu_share == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_reference_that_did_not_run_beside_is_an_error() -> None:
+    class Idle(BesideIt):
+        def stop(self) -> list[Round]:
+            return []
+
+    rounds = paired_rounds(
+        SCENARIO, Idle([], Core()), SharedCandidate([], Core()), Plan(groups=1, pairs=1)
+    )
+    with pytest.raises(RuntimeError, match="did not run beside"):
+        finished(rounds)
+
+
 # Disturbed rounds
 
 
@@ -231,8 +357,11 @@ def test_a_plan_is_for_the_timed_call_which_may_take_fewer_steps_than_the_observ
 
 def test_a_ratio_is_of_so_many_steps_and_without_a_frozen_reference_fp32_s_of_the_control() -> None:
     reference = fake_scenario(lambda: None, name="fp32")
-    assert timing_of(SCENARIO) == {"steps": STEPS}
-    assert timing_of(reference) == {"steps": STEPS, "control": VERSION}
+    device = FakeDevice()
+    assert timing_of(SCENARIO, device) == {"steps": STEPS}
+    assert timing_of(reference, device) == {"steps": STEPS, "control": VERSION}
+    shared = timing_of(SCENARIO, FakeDevice(shares_core=True))
+    assert shared == {"steps": STEPS, "rounds": "on one core"}
     assert (against(SCENARIO), against(reference)) == ("fp32", "the control workload")
 
 
@@ -242,8 +371,8 @@ def test_a_ratio_to_the_frozen_reference_is_of_that_program_with_those_weights(
 ) -> None:
     scenario = find_scenario("storybook", technique)
     stated = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
-    assert timing_of(scenario) == stated
+    assert timing_of(scenario, FakeDevice()) == stated
     assert against(scenario) == "the frozen reference"
     own_weights = find_scenario("storybook", technique, "my/pipeline")
-    assert "frozen reference" not in timing_of(own_weights)
+    assert "frozen reference" not in timing_of(own_weights, FakeDevice())
     assert against(own_weights) == ("the control workload" if technique == "fp32" else "fp32")

@@ -14,14 +14,14 @@ from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.failures import scenario_errors
 from fixtures.measuring.observation import WARM_UP_STEPS
-from fixtures.measuring.rounds import Plan, Round, finished, paired_rounds
+from fixtures.measuring.rounds import Plan, Round, RunsBeside, Timed, finished, paired_rounds
+from fixtures.measuring.sampler import pair_of
 from fixtures.measuring.timed import (
     MOST_SETTLING,
     TimedControl,
     TimedFrozen,
     TimedPipeline,
     frozen_errors,
-    pair_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import Workload
@@ -69,7 +69,7 @@ class Bench:
 
     def pair(
         self, seconds: Callable[[int], float] = lambda number: CANDIDATE_S
-    ) -> tuple[TimedFrozen | TimedPipeline | TimedControl, TimedPipeline]:
+    ) -> tuple[Timed | RunsBeside, Timed]:
         """The reference R and the candidate C."""
         reference = self.scenario(lambda number: REFERENCE_S, "R")
         return pair_of(self.scenario(seconds, "C", others={"fp32": reference}), self.device)

@@ -312,7 +312,7 @@ def test_a_wrong_field_of_results_is_refused_and_named(where: str, value: Any) -
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [([0.1], "one reference round more"), ([0.1, 0, 0.1], "a finite time above zero")],
+    [([0.1], "a reference round beside it"), ([0.1, 0, 0.1], "a finite time above zero")],
 )
 def test_rounds_that_cannot_be_are_refused_and_named(value: Any, message: str) -> None:
     document = spoilt(plain(RESULTS, RUN), f"{RECORD}/timings/0/groups/0/candidate_s", value)

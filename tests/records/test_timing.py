@@ -50,9 +50,11 @@ def test_a_round_of_no_length_is_refused(bad: float) -> None:
         Group((1.0, 1.0), (bad,))
 
 
-@pytest.mark.parametrize("candidates", [0, 2, 3])
-def test_a_group_has_one_reference_round_more_than_candidate_rounds(candidates: int) -> None:
-    with pytest.raises(ValueError, match="one reference round more"):
+@pytest.mark.parametrize("candidates", [0, 3])
+def test_a_group_has_as_many_reference_rounds_as_candidate_rounds_or_one_more(
+    candidates: int,
+) -> None:
+    with pytest.raises(ValueError, match="a reference round beside it, or one on both"):
         Group((1.0, 1.0), (1.0,) * candidates)
 
 
@@ -110,6 +112,13 @@ def test_a_timing_gives_medians_in_milliseconds_and_its_rounds_in_order() -> Non
     assert (taken.judged_ms, taken.wall_ms) == (3000.0, 200.0)
     assert taken.rounds_ms() == [[1000, 2000, 1000, 9000, 1000], [1000, 3000, 1000]]
     assert timing(1.25).sample.log_ratio == pytest.approx(math.log(1.25))
+
+
+def test_rounds_on_one_core_are_compared_one_by_one() -> None:
+    group = Group((1.0, 2.0), (2.0, 8.0))
+    assert group.log_ratios() == pytest.approx([math.log(2), math.log(4)])
+    assert group.interleaved_s() == [1.0, 2.0, 2.0, 8.0]
+    assert Group((1.0, 2.0), (2.0, 8.0), (True, False)).log_ratios() == pytest.approx([math.log(4)])
 
 
 def test_evidence_says_what_it_knows_of_host_and_device() -> None:

@@ -50,7 +50,7 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.scenario == "storybook-fp16"
     assert case.entry == mine
     assert case.comparisons == 14
-    assert case.timing == timing_of(FP16)
+    assert case.timing == timing_of(FP16, FakeDevice())
     assert case.same_hardware
     assert case.ratio_is_comparable
     assert found.run.notes == []

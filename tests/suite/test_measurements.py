@@ -75,7 +75,7 @@ class Bench:
         return observation(scenario.id, **{**sound, **shown})
 
     def _case(self, scenario: Scenario) -> Case:
-        timed = timing_of(scenario)
+        timed = timing_of(scenario, FakeDevice())
         stored = entry(ratios=(1.0,) * 5)
         stored = replace(stored, recorded=replace(stored.recorded, timing=timed))
         return Case(scenario.id, stored if self.stored else None, {}, timing=timed)

@@ -139,7 +139,7 @@ def _pair(scenario: Scenario, device: Device) -> tuple[_Timed, _Timed]:
     return _Timed(0.1), _Timed(0.1 * _ratio(scenario))
 
 
-def _in_fresh_process(device: str) -> Sampler:
+def _in_fresh_process(device: Device) -> Sampler:
     def sample(scenario: Scenario, plan: Plan) -> Timing:
         return timing(_ratio(scenario), judged_ms=100 * _ratio(scenario))
 

@@ -147,9 +147,10 @@ def _before_forward(module: Any, do: Callable[[], object]) -> None:
 
 
 def _check_a_version(pipeline: Any) -> None:
-    from diffusers.utils import is_torch_version
+    import torch
+    from packaging import version
 
-    _before_forward(pipeline.unet, lambda: is_torch_version(">=", "2.1"))
+    _before_forward(pipeline.unet, lambda: version.parse(torch.__version__) >= version.parse("2.1"))
 
 
 def _walk_modules(pipeline: Any) -> None:

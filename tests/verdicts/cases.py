@@ -6,16 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from fixtures.records.baselines import Entry
-from fixtures.verdicts import Case
+from fixtures.verdicts import RATIO_TOLERANCE, SIDE_BY_SIDE, Case, Tolerance
 from tests.support.runs import SOFTWARE, entry
 
 SCENARIO = "storybook-fp16"
 NEWER = {**SOFTWARE, "torch": "2.13.0"}
 
 
+TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.elsewhere, "for tests")
+"""As narrow as any, so that the same figures serve every judgement."""
+
+
 def case(**changes: Any) -> Case:
     """A case with some fields replaced."""
-    fields: dict[str, Any] = {"scenario": SCENARIO, "entry": entry(), "software": NEWER}
+    fields: dict[str, Any] = {
+        "scenario": SCENARIO,
+        "entry": entry(),
+        "software": NEWER,
+        "tolerance": TOLERANCE,
+    }
     return Case(**{**fields, **changes})
 
 

@@ -18,6 +18,7 @@ from fixtures.verdicts import (
     FP32_TOLERANCE,
     MAX_SAMPLES,
     RATIO_TOLERANCE,
+    SIDE_BY_SIDE,
     Case,
     Outcome,
     SideCase,
@@ -32,7 +33,7 @@ from tests.support.runs import entry, sample, timing
 from tests.verdicts.cases import NEWER, SCENARIO, case, timed
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
-MARGIN = RATIO_TOLERANCE.same
+MARGIN = SIDE_BY_SIDE
 CERTAIN = timed((1.0,) * 60)
 """Of so many equal processes that the baseline itself leaves no doubt."""
 SIDES = SideCase(SCENARIO, entry(), NEWER)

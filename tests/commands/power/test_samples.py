@@ -146,7 +146,7 @@ def test_what_was_stored_comes_back(tmp_path: Path) -> None:
     gathered(path, 4)
     found = read([path])
     assert found.header.scenario == "storybook-fp32"
-    assert found.header.timing == timing_of(SCENARIO)
+    assert found.header.timing == timing_of(SCENARIO, FakeDevice())
     assert found.header.software == software_versions()
     assert len(found.samples) == 4
     for one in found.samples:
