@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.measuring.repetition import (
     SCENARIO_S,
-    InTurns,
+    RoundRobin,
     SampleBudget,
     fixed,
     noise,
@@ -58,26 +58,26 @@ def judged(outcome: Outcome) -> Verdict:
     return Verdict("s", "m", outcome, "so it is")
 
 
-# In turns
+# Round robin
 
 
-def test_samples_are_taken_in_turns_when_the_first_is_asked_for() -> None:
+def test_samples_are_taken_round_robin_when_the_first_is_asked_for() -> None:
     log: list[str] = []
 
     def sample(one: str, before: Sequence[Timing]) -> Timing:
         log.append(f"{one}{len(before)}")
         return timing(1 + len(before) / 10)
 
-    turns = InTurns(sample, ["a", "b"], 3)
+    samples = RoundRobin(sample, ["a", "b"], 3)
     assert log == []
     taken: list[Timing] = []
     for _ in range(3):
-        taken.append(turns.take("b", taken))
+        taken.append(samples.take("b", taken))
     assert log == ["a0", "b0", "a1", "b1", "a2", "b2"]
     assert taken == [timing(1.0), timing(1.1), timing(1.2)]
-    assert turns.take("a", taken[:2]) == timing(1.2)
+    assert samples.take("a", taken[:2]) == timing(1.2)
     assert len(log) == 6
-    turns.take("c", taken)
+    samples.take("c", taken)
     assert log[6:] == ["c3"]
 
 
@@ -90,12 +90,12 @@ def test_what_fails_is_sampled_no_more_and_raised_where_it_is_asked_for() -> Non
             raise ScenarioError("a", Outcome.BROKEN, "it broke")
         return timing()
 
-    turns = InTurns(sample, ["a", "b"], 3)
-    assert turns.take("b", [timing(), timing()]) == timing()
+    samples = RoundRobin(sample, ["a", "b"], 3)
+    assert samples.take("b", [timing(), timing()]) == timing()
     assert log == ["a", "b", "a", "b", "b"]
     for _ in range(2):
         with pytest.raises(ScenarioError, match="it broke"):
-            turns.take("a", [])
+            samples.take("a", [])
 
 
 # Until decided
