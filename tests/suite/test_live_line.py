@@ -26,7 +26,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     options = (*fake_bench.OPTIONS, "--perf-baselines", folder)
     refresh = ("--perf-update-baselines", "--perf-reason", "test", "-k", "storybook-sdpa")
     seen = on_a_terminal((*options, *refresh))
-    assert "storybook-sdpa (1 of 1): sample 6 of 6, latency ratio " in seen
+    assert "storybook-sdpa: sample 6 of 6, latency ratio " in seen
     assert " left" in seen
     return (*options, "-k", ONE)
 

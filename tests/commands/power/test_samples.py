@@ -18,6 +18,7 @@ from fixtures.commands.power.collect import WEIGHTS, collect, cycles, sample_at
 from fixtures.commands.power.load import load
 from fixtures.commands.power.samples import SAMPLE, Level, Where, read
 from fixtures.commands.power.slowdowns import PASTIMES
+from fixtures.devices import Device
 from fixtures.devices.host import software_versions
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
@@ -107,9 +108,9 @@ def test_a_level_names_itself() -> None:
 
 
 def test_each_level_has_its_own_change_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, Any, int]] = []
+    asked: list[tuple[Device, Any, int]] = []
 
-    def sampler(device: str, change: Any = None) -> Sampler:
+    def sampler(device: Device, change: Any = None) -> Sampler:
         def sample(scenario: Scenario, plan: Plan) -> Timing:
             asked.append((device, change, len(_children()) - before))
             return known(1.0).timing
@@ -122,7 +123,7 @@ def test_each_level_has_its_own_change_and_load(monkeypatch: pytest.MonkeyPatch)
     sample_at(SCENARIO, Level("sleep", 0.05, "unet"), Plan())
     sample_at(SCENARIO, Level(loaded=True), Plan())
     (device, nothing, alone), (_, change, _), (_, none, beside) = asked
-    assert (device, nothing, none) == ("cpu", None, None)
+    assert (device.key, nothing, none) == ("cpu", None, None)
     assert pickle.dumps(change)
     assert change.keywords == {"kind": "sleep", "share": 0.05, "where": "unet"}
     assert change(SCENARIO).technique.apply is not SCENARIO.technique.apply
