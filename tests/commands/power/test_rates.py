@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from fixtures.commands.power.__main__ import main
-from fixtures.commands.power.collect import WEIGHTS
+from fixtures.commands.power.collect import CYCLE
 from fixtures.commands.power.markdown import markdown
 from fixtures.commands.power.rates import LEAST, RATES, RatedLevel, rated, smallest_detected
 from fixtures.commands.power.render import table
-from fixtures.commands.power.replay import clopper_pearson, replay, run_fails
+from fixtures.commands.power.replay import EVERY, clopper_pearson, replay, run_fails
 from fixtures.commands.power.rules import Decision, rules
-from fixtures.commands.power.samples import Level, read
+from fixtures.commands.power.samples import LabelledSample, Level, read
 from fixtures.commands.refresh import SAMPLES
 from fixtures.measuring.repetition import SCENARIO_S
 from fixtures.settings import Settings
@@ -162,6 +164,44 @@ def test_a_decision_takes_no_more_samples_than_it_needs() -> None:
     assert (decision.regression, decision.undecided, decision.samples) == (False, False, 1)
 
 
+def test_a_decision_takes_neighbours_and_a_baseline_from_all_over_the_others() -> None:
+    seen: list[tuple[list[float], list[float]]] = []
+
+    def decide(baseline: Sequence[LabelledSample], new: Sequence[LabelledSample]) -> Decision:
+        seen.append(([one.took_s for one in baseline], [one.took_s for one in new]))
+        return Decision(False, False, samples=1, took_s=1.0)
+
+    rule = replace(RULES[SUITE], decide=decide)
+    before = [known(1.0, took_s=number) for number in range(100)]
+    after = [known(1.0, took_s=number) for number in range(200, 250)]
+    for new in (before, after):
+        seen.clear()
+        replay(rule, before, new, draws=50)
+        first = new[0].took_s
+        for baseline, judged in seen[:50]:
+            assert len(judged) == MAX_SAMPLES
+            places = [(number - first) % len(new) for number in judged]
+            gaps = {(b - a) % len(new) for a, b in pairwise(places)}
+            assert gaps == {1}
+            assert len({*baseline, *judged}) == SAMPLES + MAX_SAMPLES
+            apart = [(b - a) % 100 for a, b in pairwise(baseline)]
+            assert all(EVERY <= gap <= EVERY + MAX_SAMPLES for gap in apart)
+        assert len({tuple(judged) for _, judged in seen[:50]}) > 10
+
+
+def test_an_hour_in_which_the_machine_was_slower_widens_the_interval() -> None:
+    def decide(_: Sequence[LabelledSample], new: Sequence[LabelledSample]) -> Decision:
+        return Decision(new[0].took_s > 1, False, samples=1, took_s=1.0)
+
+    rule = replace(RULES[SUITE], decide=decide)
+    calm, slow = [known(1.0, took_s=1.0)] * 2, known(1.0, took_s=2.0)
+    mixed, together = [*calm, slow] * 20, [*calm * 20, *[slow] * 20]
+    rates = [replay(rule, EQUAL, new, draws=200).regression for new in (mixed, together)]
+    assert [rate.estimate for rate in rates] == pytest.approx([1 / 3] * 2, abs=0.1)
+    widths = [rate.high - rate.low for rate in rates]
+    assert widths[1] > 1.5 * widths[0]
+
+
 def test_a_process_is_never_compared_with_itself() -> None:
     few = [known(1.0) for _ in range(SAMPLES)]
     with pytest.raises(ValueError, match="too few for a baseline"):
@@ -171,7 +211,7 @@ def test_a_process_is_never_compared_with_itself() -> None:
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stored") / "samples.jsonl"
-    gathered(path, 2 * sum(WEIGHTS.values()))
+    gathered(path, 2 * CYCLE)
     return path
 
 
