@@ -104,11 +104,20 @@ def test_transformers_4_reads_the_tokenizer_that_transformers_5_wrote(
     assert tokenizer("a horse").input_ids == expected
 
 
-def test_no_dtype_keyword_is_deprecated(monkeypatch: pytest.MonkeyPatch) -> None:
-    versions = {"0.35.2": "torch_dtype", "0.39.0": "torch_dtype", "0.40.0": "dtype"}
-    for version, keyword in {**versions, "1.0.0.dev0": "dtype"}.items():
-        monkeypatch.setattr(metadata, "version", lambda _, version=version: version)
-        assert loading._dtype_keyword() == keyword
+@pytest.mark.parametrize(
+    ("library", "version", "keyword"),
+    [
+        *(("diffusers", version, "torch_dtype") for version in ("0.30.3", "0.39.0")),
+        *(("diffusers", version, "dtype") for version in ("0.40.0", "1.0.0.dev0")),
+        *(("transformers", "4.55.4", "torch_dtype"), ("transformers", "4.56.0", "dtype")),
+        ("transformers", "5.0.0", "dtype"),
+    ],
+)
+def test_no_dtype_keyword_is_deprecated(
+    library: str, version: str, keyword: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "version", {library: version}.__getitem__)
+    assert loading._dtype_keyword(library) == keyword
 
 
 def test_a_folder_that_is_no_pipeline_is_refused(tmp_path: Path) -> None:
@@ -299,6 +308,8 @@ def test_a_hub_snapshot_is_checked_like_a_folder(
     assert (asked["hub_id"], asked["use_safetensors"]) == ("owner/name", True)
     assert asked["trust_remote_code"] is False
     _own_pipeline_module(folder)
+    assert "brings code along ('mine.py')" in refusal("owner/name")
+    (folder / "mine.py").unlink()
     assert "not a StableDiffusionPipeline" in refusal("owner/name")
 
 
