@@ -23,8 +23,9 @@ def test_peak_memory(
     On a device of which nothing is stored, the simulated one's figure says what to expect.
     """
     if not observed.component_peak_bytes:
-        reason = "compiled code allocates past the ledger of tensor storages"
-        judge(case.not_judged(PEAK_MEMORY, reason))
+        compiled = "compiled code allocates past the ledger of tensor storages"
+        reason = compiled if scenario.technique.opaque else "no peak was measured"
+        judge(case.unmeasured(PEAK_MEMORY, reason, case.entry and case.entry.component_peak_bytes))
     if not case.device_is_known and (note := cases.beside_simulated(scenario, observed)):
         run_record.note(note)
     judge(judge_peak_memory(case, observed.component_peak_bytes, device.memory_source))

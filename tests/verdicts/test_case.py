@@ -104,7 +104,7 @@ def test_a_table_has_room_for_the_figure_and_its_limit() -> None:
 
 
 def test_an_improvement_says_that_the_baseline_is_stale() -> None:
-    sentence = judge_counts(case(), counts(mm=1, add=400)).sentence
+    sentence = judge_counts(case(), counts(mm=999, add=400)).sentence
     assert "the baseline is stale, renew it with: nox -s refresh" in sentence
 
 

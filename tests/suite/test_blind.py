@@ -1,0 +1,186 @@
+"""A measurement that sees nothing, or far less than before, fails and is no improvement."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.records.baseline_store import BaselineStore
+from tests.support import fake_bench
+from tests.support.blind import BLIND
+from tests.support.running import run_suite
+
+BF16 = "[storybook-bf16]"
+RECORD = ("--perf-update-baselines", "--perf-reason", "test")
+IMPLAUSIBLE = "that is implausible: the measurement went blind, or the change is real"
+EXACT = ("test_counters", "test_peak_memory", "test_host_calls")
+
+
+def failures(report: Path) -> dict[str, str]:
+    """The failed tests of a run and their sentences."""
+    return {
+        case.attrib["name"].partition("[")[0]: str(failure.text)
+        for case in ElementTree.parse(report).iter("testcase")
+        for failure in (*case.findall("failure"), *case.findall("error"))
+    }
+
+
+# Real measurements
+
+
+SENTENCES = {
+    "counts": ("test_counters", "no operation was counted, but the baseline has figures"),
+    "dtypes": ("test_counters", IMPLAUSIBLE),
+    "peaks": ("test_peak_memory", "no peak was measured, but the baseline has figures"),
+    "resident tensors": ("test_peak_memory", IMPLAUSIBLE),
+    "host calls": ("test_host_calls", "no call of a Python function was counted"),
+}
+
+
+@pytest.mark.parametrize("blind", BLIND)
+def test_a_measurement_that_sees_nothing_fails_with_the_true_reason(
+    blind: str, tmp_path: Path
+) -> None:
+    test, sentence = SENTENCES[blind]
+    junit = tmp_path / "junit.xml"
+    result = run_suite(
+        *("-p", "tests.support.blind", "--perf-device", "cpu"),
+        *("-k", f"[storybook-fp32] and ({' or '.join(EXACT)})", f"--junitxml={junit}"),
+        PERF_BLIND=blind,
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    failed = failures(junit)
+    assert sentence in failed[test]
+    assert "compiled code" not in result.stdout
+    assert "Traceback" not in result.stdout
+    assert set(failed) == {test}
+
+
+# Edited baselines, on a bench that measures nothing
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the entry of bf16, which a fake refresh recorded."""
+    folder = tmp_path_factory.mktemp("recorded")
+    result = run_suite(*(*fake_bench.OPTIONS, *RECORD, "-k", BF16, "--perf-baselines", str(folder)))
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    return folder
+
+
+@pytest.fixture
+def stored(recorded: Path) -> Iterator[Path]:
+    """The baseline file, to edit; it is put back afterwards."""
+    path = BaselineStore(recorded).path(fake_bench.KEY, "storybook")
+    before = path.read_bytes()
+    yield path
+    path.write_bytes(before)
+
+
+def edit(path: Path, change: Callable[[Any], None]) -> None:
+    """Change the entry in the file."""
+    baseline = json.loads(path.read_text(encoding="utf-8"))
+    change(baseline["scenarios"]["bf16"])
+    path.write_text(json.dumps(baseline), encoding="utf-8")
+
+
+def judged(
+    path: Path, junit: Path, *options: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A fake run against the file."""
+    folder = str(path.parent.parent)
+    return run_suite(
+        *(*fake_bench.OPTIONS, "-k", BF16, "--perf-baselines", folder, f"--junitxml={junit}"),
+        *options,
+        **environment,
+    )
+
+
+def _double_counts(entry: Any) -> None:
+    for view in entry["counts"].values():
+        view.update({name: 2 * count for name, count in view.items()})
+
+
+def _double_peaks(entry: Any) -> None:
+    peaks = entry["component_peak_bytes"]
+    peaks.update({name: 2 * count for name, count in peaks.items()})
+
+
+def _double_host_calls(entry: Any) -> None:
+    for part in ("call", "step"):
+        for calls in entry["host_work"][part]["packages"].values():
+            calls["functions"] *= 2
+
+
+def _multiply_ratios(entry: Any) -> None:
+    entry["ratios"] = [1000 * ratio for ratio in entry["ratios"]]
+
+
+def _multiply_times(entry: Any) -> None:
+    entry["judged_ms"] = [1000 * ms for ms in entry["judged_ms"]]
+
+
+@pytest.mark.parametrize(
+    ("test", "change"),
+    [
+        ("test_counters", _double_counts),
+        ("test_peak_memory", _double_peaks),
+        ("test_host_calls", _double_host_calls),
+        ("test_latency", _multiply_ratios),
+        ("test_latency", _multiply_times),
+    ],
+)
+def test_an_implausible_gain_fails(
+    test: str, change: Callable[[Any], None], stored: Path, tmp_path: Path
+) -> None:
+    edit(stored, change)
+    junit = tmp_path / "junit.xml"
+    result = judged(stored, junit)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    failed = failures(junit)
+    assert set(failed) == {test}
+    assert IMPLAUSIBLE in failed[test]
+    assert "if it is real, accept it with: " in failed[test]
+
+
+def test_the_command_that_an_implausible_gain_gives_accepts_it(
+    stored: Path, tmp_path: Path
+) -> None:
+    edit(stored, _double_counts)
+    edit(stored, _double_peaks)
+    junit = tmp_path / "junit.xml"
+    judged(stored, junit)
+    sentence = failures(junit)["test_counters"]
+    command = re.search(r"if it is real, accept it with: (.* --perf-reason \"WHY\")", sentence)
+    assert command is not None
+    words = shlex.split(command[1])
+    accepted = run_suite(*fake_bench.PLUGIN, *words[words.index("--perf-update-baselines") :])
+    assert accepted.returncode == pytest.ExitCode.OK, accepted.stdout
+    result = judged(stored, junit)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("lacks", "test", "sentence"),
+    [
+        ("clock", "test_latency", "its latency ratio cannot be judged: it has no clock, but"),
+        ("images", "test_visual_equivalence", "its SSIM cannot be judged: it has no images, but"),
+    ],
+)
+def test_a_device_that_lost_what_its_baseline_was_measured_with_fails(
+    lacks: str, test: str, sentence: str, stored: Path, tmp_path: Path
+) -> None:
+    junit = tmp_path / "junit.xml"
+    result = judged(stored, junit, FAKE_LACKS=lacks)
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    failed = failures(junit)
+    assert set(failed) == {test}
+    assert sentence in failed[test]
