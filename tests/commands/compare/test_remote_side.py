@@ -89,6 +89,45 @@ def test_a_malformed_response_is_one_sentence(tmp_path: Path, line: str, words: 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "half", [b'{"content": {"outcome": "br', '{"content": "é'.encode()[:-1], b"{", b"\xff"]
+)
+@pytest.mark.parametrize(
+    ("end", "how"), [("os._exit(9)", "code 9"), ("os.kill(os.getpid(), 9)", "SIGKILL")]
+)
+def test_half_a_line_of_a_dying_side_is_its_end(
+    tmp_path: Path, half: bytes, end: str, how: str
+) -> None:
+    program = (
+        f"import os, sys; input(); print('why', file=sys.stderr); os.write(1, {half!r}); {end}"
+    )
+    head = RemoteSide("head", [sys.executable, "-u", "-c", program], Settings(), tmp_path, 60.0)
+    with pytest.raises(ScenarioError, match=f"^head ended with {how}: why$"):
+        head.opened()
+
+
+def test_what_is_not_text_is_no_response(tmp_path: Path) -> None:
+    program = "import os; input(); os.write(1, b'\\xff\\xfe\\n')"
+    head = RemoteSide("head", [sys.executable, "-c", program], Settings(), tmp_path, 60.0)
+    with pytest.raises(ScenarioError, match="the response of head is not JSON"):
+        head.opened()
+
+
+@pytest.mark.parametrize("command", ["/nowhere/bin/python", "a folder", "not executable"])
+def test_an_interpreter_that_is_gone_is_said_and_not_tried_twice(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "a folder").mkdir()
+    (tmp_path / "not executable").write_text("")
+    head = RemoteSide("head", [str(tmp_path / command)], Settings(), tmp_path)
+    with pytest.raises(ScenarioError, match=r"^head cannot be started \(.*\)$") as first:
+        head.opened()
+    with pytest.raises(ScenarioError) as second:
+        head.opened()
+    assert second.value is first.value
+    assert head.recording(FP32).failure is not None
+
+
 def test_a_failure_is_a_recording_with_its_reason(side: Make) -> None:
     absent = side("absent").recording(BF16)
     assert absent.failure is not None
