@@ -17,6 +17,7 @@ from fixtures.measuring.recording import (
     put_device,
     put_images,
     put_observation,
+    put_scenario,
     put_timings,
     record_of,
     recorded,
@@ -183,6 +184,20 @@ def test_a_technique_that_is_not_in_effect_is_a_verdict_too() -> None:
     found = observations(FakeDevice(), inactive="no hook")
     (record,) = recorded(SCENARIO, found).scenarios.values()
     assert [verdict.outcome for verdict in record.verdicts] == [Outcome.NOT_ACTIVE]
+
+
+def test_what_fails_is_raised_to_those_who_record_one_scenario_alone() -> None:
+    record = record_of(new_run(), SCENARIO)
+    with pytest.raises(ScenarioError, match="storybook-fp32: ran out of memory"):
+        put_scenario(record, SCENARIO, observations(FakeDevice(), "storybook-fp32"))
+    unsupported = find_scenario("storybook", "sequential_cpu_offload")
+    lacking = FakeDevice(lacks={"accelerator": "needs an accelerator"})
+    with pytest.raises(ScenarioError, match="needs an accelerator") as caught:
+        put_scenario(record, unsupported, observations(lacking))
+    assert caught.value.outcome is Outcome.UNSUPPORTED
+    assert record == record_of(new_run(), SCENARIO)
+    observed = put_scenario(record, SCENARIO, observations(FakeDevice()))
+    assert record.counts == observed.counts
 
 
 # Entries
