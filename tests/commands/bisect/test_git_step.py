@@ -19,7 +19,7 @@ from fixtures.commands.errors import CommandError
 
 Run = Callable[..., int]
 METRIC = ["-k", "x", "--metric", "latency"]
-QUESTION = ["--good", "a", "--bad", "b", *METRIC, "--with", "torch==2.12.0"]
+QUESTION = ["--good", "a", "--bad", "b", *METRIC, "--with", "torch"]
 
 
 @pytest.fixture
@@ -51,7 +51,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
         monkeypatch.setattr(GoodSide, "opened", opened)
         arguments = ("--checkout", str(tmp_path), *QUESTION)
-        request = StepRequest(arguments, str(tmp_path / "cached.json"), backwards)
+        request = StepRequest(
+            arguments, ("torch==2.12.0",), str(tmp_path / "cached.json"), backwards
+        )
         (tmp_path / REQUEST).write_text(STEP_REQUEST.dump(request))
         return git_step.main(str(tmp_path))
 
@@ -96,7 +98,7 @@ def test_a_reason_to_stop_is_said_and_stops_git(
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("{", "is not JSON"), ('{"arguments": []}', "is not the request of a step: at cache")],
+    [("{", "is not JSON"), ('{"arguments": []}', "is not the request of a step: at company")],
 )
 def test_a_malformed_request_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str

@@ -12,7 +12,8 @@ import pytest
 from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Question
-from fixtures.commands.compare.environments import Environment, Environments, InstallationError
+from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from fixtures.scenarios import find_scenario

@@ -16,6 +16,7 @@ from fixtures.commands.bisect import command_line, releases
 from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Step
+from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 
@@ -32,13 +33,14 @@ class FakeGoodSide:
         self.killed_at = 99
         self.good_fails = False
         self.measured: list[str] = []
+        self.company: list[str] = []
 
     def test(self, name: str, candidate: Requirements) -> Step:
         if len(self.measured) == self.killed_at:
             raise KeyboardInterrupt
         if self.good_fails:
             raise CommandError("the good one cannot be measured: no")
-        assert candidate.texts == [f"diffusers=={name}"]
+        assert candidate.texts == [f"diffusers=={name}", *self.company]
         self.measured.append(name)
         bad = int(name.split(".")[1]) >= self.bad_from
         outcome = StepOutcome.BAD if bad else StepOutcome.GOOD
@@ -51,7 +53,7 @@ def good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeGoodSide:
 
     @contextlib.contextmanager
     def opened(options: argparse.Namespace, requirements: Requirements) -> Iterator[FakeGoodSide]:
-        assert requirements.texts == ["diffusers==0.20.0"]
+        assert requirements.texts == ["diffusers==0.20.0", *fake.company]
         yield fake
 
     printed = f"diffusers\nAvailable versions: {', '.join(reversed(RELEASES))}\n"
@@ -95,6 +97,77 @@ def test_fresh_measures_all_again(good: FakeGoodSide) -> None:
     assert len(good.measured) == count
     assert command.main([*ARGUMENTS, "--fresh"]) == 0
     assert len(good.measured) == 2 * count
+
+
+def test_what_moves_beside_the_candidates_is_resolved_once_and_is_part_of_the_question(
+    good: FakeGoodSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins = {"transformers>=5": "transformers==5.23.0"}
+    asked: list[list[str]] = []
+
+    def resolved(self: Environments, requirements: Requirements) -> Requirements:
+        asked.append(requirements.texts)
+        return requirements.resolved(pins.values())
+
+    monkeypatch.setattr(Environments, "resolved", resolved)
+    good.company = ["transformers==5.23.0"]
+    arguments = [*ARGUMENTS, "--with", "transformers>=5"]
+    assert command.main(arguments) == 0
+    assert asked == [["transformers>=5"]]
+    count = len(good.measured)
+    assert command.main(arguments) == 0
+    assert len(good.measured) == count, "the same question"
+    pins["transformers>=5"] = "transformers==5.24.0"
+    good.company = ["transformers==5.24.0"]
+    assert command.main(arguments) == 0
+    assert len(good.measured) == 2 * count, "another question"
+
+
+@pytest.mark.parametrize("word", ['"transformers', "it's", "transformers=5"])
+def test_company_that_cannot_be_read_is_one_sentence(
+    good: FakeGoodSide, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    assert command.main([*ARGUMENTS, "--with", word]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("bisect: ")
+    assert said.count("\n") == 1
+    assert good.measured == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"null", b'{"steps": null}', b'{"steps": [{"candidate": 1}]}', b"\xff"]
+)
+def test_broken_steps_are_measured_again(
+    good: FakeGoodSide, tmp_path: Path, content: bytes
+) -> None:
+    assert command.main(ARGUMENTS) == 0
+    count = len(good.measured)
+    (cached,) = tmp_path.glob("*.json")
+    cached.write_bytes(content)
+    assert command.main(ARGUMENTS) == 0
+    assert len(good.measured) == 2 * count
+
+
+def test_a_folder_in_the_place_of_the_steps_is_one_sentence(
+    good: FakeGoodSide, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(ARGUMENTS) == 0
+    (cached,) = tmp_path.glob("*.json")
+    cached.unlink()
+    cached.mkdir()
+    for extra in ([], ["--fresh"]):
+        capsys.readouterr()
+        assert command.main([*ARGUMENTS, *extra]) == 2
+        said = capsys.readouterr().err
+        assert f"bisect: {cached} cannot be written (" in said
+        assert said.count("\n") == 1
+
+
+def test_a_branch_that_moved_is_another_question(tmp_path: Path) -> None:
+    """Steps that were compared with the commit that it was are not taken for those of another."""
+    options = command_line.parsed(["--checkout", ".", "--good", "main", *ARGUMENTS[4:]], "")
+    paths = {command_line.step_cache(options, good=commit).path for commit in ("a", "b", "a")}
+    assert len(paths) == 2
 
 
 def test_nothing_found_is_said_with_its_own_code(

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fixtures.commands.bisect.halving import StepOutcome, first_bad
 from fixtures.commands.bisect.steps import Question, Step, StepCache
@@ -183,3 +185,34 @@ def test_a_step_that_cannot_be_cached_is_one_sentence(tmp_path: Path) -> None:
     cache = StepCache.of(tmp_path / "file", ["one"])
     with pytest.raises(CommandError, match="cannot be written"):
         cache.put(Step("0.40.0", BAD, ""))
+
+
+def test_a_folder_in_the_place_of_the_steps_is_one_sentence(tmp_path: Path) -> None:
+    cache = StepCache.of(tmp_path, ["one"])
+    cache.path.mkdir()
+    assert not cache.reread().steps
+    for change in (cache.clear, lambda: cache.put(Step("0.40.0", BAD, ""))):
+        with pytest.raises(CommandError, match=r"cannot be written \(.*remove what lies there"):
+            change()
+
+
+PIECES = [b"null", b"[]", b"{}", b'"\\ud800"', b"1e999", b"NaN", b"9" * 5000, b'"', b"[" * 9000]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_whatever_became_of_the_steps_they_are_read_or_measured_again(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    cache = StepCache.of(tmp_path, ["one"])
+    cache.clear()
+    cache.put(Step("0.40.0", BAD, "figures"))
+    cache.put(Step("0.41.0", GOOD, "figures", "packages"))
+    content = cache.path.read_bytes()
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, len(content)))
+    piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=4))
+    cache.path.write_bytes(content[:start] + piece + content[end:])
+    step, _ = cache.reread().tested("0.40.0", lambda name: Step(name, SKIPPED, "measured again"))
+    assert step.candidate == "0.40.0"
+    assert cache.reread().steps["0.40.0"] == step

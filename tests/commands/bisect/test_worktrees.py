@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -79,7 +80,7 @@ def revision(worktrees: Worktrees, number: int) -> str:
 
 def bisect(worktrees: StepWorktrees, said: list[str]) -> str:
     worktrees.prepare(revision(worktrees, 0), revision(worktrees, 19))
-    return worktrees.run([], worktrees.folder / "cached.json", said.append)
+    return worktrees.run([], [], worktrees.folder / "cached.json", said.append)
 
 
 def numbers(worktrees: StepWorktrees) -> Sequence[str]:
@@ -104,7 +105,9 @@ def test_the_commit_that_fixed_it_is_found_where_good_is_the_newer_one(
     assert is_newer(worktrees.checkout, new, than=old)
     assert not is_newer(worktrees.checkout, old, than=new)
     worktrees.prepared().prepare(good=new, bad=old, backwards=True)
-    printed = worktrees.run([], worktrees.folder / "cached.json", lambda text: None, backwards=True)
+    printed = worktrees.run(
+        [], [], worktrees.folder / "cached.json", lambda text: None, backwards=True
+    )
     culprit = CULPRIT.search(printed)
     assert culprit is not None
     assert culprit[1] == revision(worktrees, 13)
@@ -126,7 +129,7 @@ def test_stopped_in_the_middle_it_continues(worktrees: StepWorktrees) -> None:
         bisect(worktrees.prepared(killed_at=2), [])
     again = worktrees.prepared()
     assert again.prepare(revision(worktrees, 0), revision(worktrees, 19))
-    printed = again.run([], worktrees.folder / "cached.json", lambda text: None)
+    printed = again.run([], [], worktrees.folder / "cached.json", lambda text: None)
     assert revision(worktrees, 13) in printed
     assert len(numbers(worktrees)) == len(set(numbers(worktrees))) <= 5
 
@@ -136,6 +139,36 @@ def test_what_was_removed_starts_again(worktrees: StepWorktrees) -> None:
         bisect(worktrees.prepared(killed_at=2), [])
     worktrees.remove()
     assert not worktrees.prepare(revision(worktrees, 0), revision(worktrees, 19))
+
+
+@pytest.mark.parametrize("name", ["good", "tested"])
+@pytest.mark.parametrize("harm", ["no .git", "odd .git", "pruned", "empty"])
+def test_a_broken_worktree_is_made_anew_or_removed(
+    worktrees: StepWorktrees, name: str, harm: str
+) -> None:
+    with pytest.raises(GitError, match="the good one cannot be measured"):
+        bisect(worktrees.prepared(killed_at=2), [])
+
+    def break_it() -> None:
+        place = worktrees.folder / name
+        if harm == "no .git":
+            (place / ".git").unlink()
+        elif harm == "odd .git":
+            (place / ".git").write_text("gitdir: /nowhere")
+        elif harm == "pruned":
+            shutil.rmtree(worktrees.checkout / ".git" / "worktrees" / name)
+        else:
+            shutil.rmtree(place)
+            place.mkdir()
+
+    break_it()
+    printed = bisect(worktrees.prepared(), [])
+    assert revision(worktrees, 13) in printed
+    break_it()
+    worktrees.remove()
+    assert not worktrees.good.exists()
+    assert not worktrees.tested.exists()
+    assert len(git(worktrees.checkout, "worktree", "list").splitlines()) == 1
 
 
 def test_commits_that_cannot_be_tested_are_named_together(worktrees: StepWorktrees) -> None:

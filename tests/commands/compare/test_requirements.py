@@ -44,7 +44,7 @@ def test_several_packages_in_one_word_or_in_many() -> None:
 def test_a_checkout_has_its_own_version(tmp_path: Path) -> None:
     found = Requirements.parse([str(checkout(tmp_path / "my checkout"))])
     assert found.names == {"diffusers"}
-    assert found.is_local
+    assert found.replaceable
     assert found.texts[0].startswith("diffusers @ file://")
     assert found.transformers() == ["5.23.0", "4.57.6"]
 
@@ -64,7 +64,7 @@ def test_a_wheel_has_the_version_of_its_name(tmp_path: Path) -> None:
     wheel = tmp_path / "diffusers-0.31.0-py3-none-any.whl"
     wheel.write_bytes(b"")
     found = Requirements.parse([str(wheel)])
-    assert found.is_local
+    assert found.replaceable
     assert found.transformers() == ["4.57.6"]
 
 

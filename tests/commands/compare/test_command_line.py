@@ -1,0 +1,56 @@
+"""The options of a comparison, which a bisection shares: what is no percentage is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fixtures.commands.bisect import __main__ as bisect
+from fixtures.commands.bisect import command_line
+from fixtures.commands.compare import __main__ as compare
+from fixtures.commands.compare.command_line import parsed
+
+SIDES = ["--base", "diffusers==0.36.0", "--head", "diffusers==0.42.1"]
+ENDS = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metric", "counts"]
+
+
+@pytest.mark.parametrize(("given", "share"), [("0", 0.0), ("1", 0.01), ("12.5", 0.125)])
+def test_a_percentage_is_allowed_as_a_share(given: str, share: float) -> None:
+    assert parsed([*SIDES, "--allow", given], None).allow == share
+    assert command_line.parsed([*ENDS, "--allow", given], "").allow == share
+    assert parsed(SIDES, None).allow == 0.0
+
+
+@pytest.mark.parametrize("given", ["nan", "NaN", "inf", "-inf", "1e308", "-1", "-0.1", "", "much"])
+@pytest.mark.parametrize(("main", "asked"), [(compare.main, SIDES), (bisect.main, ENDS)])
+def test_what_would_let_everything_pass_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    main: Callable[[list[str]], int],
+    asked: list[str],
+    given: str,
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*asked, f"--allow={given}"])
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert f"argument --allow: {given!r} is not a percentage from 0 to 1000" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["-k", "'sdpa"], "pytest says: "),
+        (["-k", '"'], "pytest says: "),
+        (["-m", "'sdpa"], "pytest says: "),
+        (["--base", '"diffusers'], "cannot be read (no closing quotation)"),
+    ],
+)
+def test_an_unclosed_quote_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], option: list[str], words: str
+) -> None:
+    assert compare.main([*SIDES, *option]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("compare: ")
+    assert words in said
+    assert said.count("\n") == 1
