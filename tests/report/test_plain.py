@@ -1,0 +1,157 @@
+"""Whatever a text from outside says: no markup, no link, no command, no control character."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from fixtures.records.metrics import LATENCY
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import RunRecord
+from fixtures.report.comparison import Change, RunComparison
+from fixtures.report.plain import escaped, escaped_line, no_commands, one_line
+from fixtures.report.summary import markdown
+from fixtures.report.terminal import render
+from tests.support.runs import run_record, scenario_record, verdict
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+NO_WIDTH = "\u200b"
+DOLLAR = re.compile(r"<span>&#36;</span>")
+LIVE = re.compile(
+    r"@[\w-]|#\d|://|\bwww\.|\bGH-\d|\b[0-9a-f]{7,40}\b|\$|[\w.+-]+@[\w-]+\.\w", re.IGNORECASE
+)
+"""What GitHub links or typesets by how it is spelt."""
+
+PIECES = [
+    *("@name", "@org/team", "a@b.org", "#1", "owner/name#1", "owner/name@0123abc", "GH-12"),
+    *("https://example.org/a?b=c", "http://x", "www.example.org", "ftp://x", "mailto:a@b.org"),
+    *("$x$", "$$x$$", "$`x`$", "\\$x$", "`", "```", "~~~", "*", "**", "__", "~~", "\\", "|", "||"),
+    *("# ", "###### ", "- ", "+ ", "* ", "1. ", "12) ", "> ", "---", "===", "    ", "\t", "\n\n"),
+    *("<b>", "</details>", "<!--", "-->", "<script>", "<https://x>", "&amp;", "&lt;b&gt;", "&#35;"),
+    *("[a](b)", "![a](b)", "[a]: b", "[^1]", "[x]", ":tada:", "0123456789abcdef", "\x1b[31m"),
+    *("::error::", "::stop-commands::x", "##[error]", "\r", "\x85", "\u2028", "\x9b2J", "\ud800"),
+    *("\u202e", "\0", "\x07", "word", "é", "aten::mm"),
+]
+TEXTS = st.one_of(
+    st.lists(st.sampled_from([*PIECES, " "]), max_size=12).map("".join),
+    st.text(st.characters(), max_size=60),  # surrogates among them
+)
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Every token, those inside of others as well; the spans round dollars are none."""
+    found = MARKDOWN.parse(DOLLAR.sub("DOLLAR", text))
+    return found + [child for token in found for child in token.children or ()]
+
+
+def shown(text: str) -> str:
+    """What a reader sees of one paragraph."""
+    return "".join(
+        token.content for token in tokens_of(text) if token.type in ("text", "text_special")
+    )
+
+
+@given(TEXTS)
+@example("a" * 7)
+@example("https://example.org")
+@example("1) x")
+@example("\\\\`x`")
+def test_a_text_is_one_paragraph_of_words_and_looks_as_it_was(words: str) -> None:
+    text = escaped_line(words)
+    kinds = {token.type for token in tokens_of(text)}
+    assert kinds <= {"paragraph_open", "paragraph_close", "inline", "text"}
+    assert shown(text).replace(NO_WIDTH, "") == one_line(words).replace("$", "DOLLAR")
+    assert not LIVE.search(shown(text))
+    assert "$" not in text
+    assert "\n" not in text
+    text.encode()
+
+
+@given(TEXTS)
+def test_a_text_stays_in_its_cell(words: str) -> None:
+    table = f"| a | b |\n|---|---|\n| {escaped(words)} | end |"
+    tokens = tokens_of(table)
+    assert [token.type for token in tokens].count("td_open") == 2
+    cells = [token.content for token in tokens if token.type == "inline"]
+    assert cells[-1] == "end"
+    assert "html_inline" not in {token.type for token in tokens}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("@name", "a@b.org", "owner/name#1", "GH-12", "www.example.org", "https://x", "$x$"),
+        *("0123abc", "# x", "- x", "+ x", "1. x", "2) x", "> x", "---", "    x", "*x*", "~~x~~"),
+        *("`x`", "```", "[a](b)", "<b>", "<!-- x -->", "<https://x>"),
+    ],
+)
+def test_the_check_above_sees_what_is_live(words: str) -> None:
+    kinds = {token.type for token in tokens_of(words)}
+    plain = kinds <= {"paragraph_open", "paragraph_close", "inline", "text"}
+    assert LIVE.search(words) or not plain
+
+
+def outside(words: str) -> RunRecord:
+    """A run in which everything that may come from outside says these words."""
+    one = verdict("storybook-fp16", Outcome.REGRESSION)
+    undecided = verdict("storybook-fp16", Outcome.INCONCLUSIVE, "SSIM")
+    unknown = verdict("storybook-fp16", Outcome.NOT_JUDGED, "peak memory", detail=words)
+    failed = replace(one, sentence=words, detail=words)
+    return run_record(
+        scenario_record(
+            words,
+            wall_ms=120.0,
+            verdicts=[failed, replace(undecided, sentence=words), unknown],
+            weights=words,
+        ),
+        scenario_record(f"other{words}", unsupported=words or "none"),
+        weights=words,
+        notes=[words],
+    )
+
+
+@given(TEXTS)
+def test_no_word_of_a_run_is_live_in_its_summary(words: str) -> None:
+    change = Change(words, words, LATENCY, (1.0, 2.0), 1.0, worse=True, note=words)
+    comparison = RunComparison((words, words), (words,), (change,), 0, (words,))
+    text = markdown(outside(words), strict=False, comparison=comparison)
+    tokens = tokens_of(text)
+    kinds = {token.type for token in tokens}
+    assert not kinds & {"link_open", "image", "code_inline", "code_block", "fence", "html_inline"}
+    assert not kinds & {"em_open", "s_open", "blockquote_open", "ordered_list_open", "hr"}
+    assert [token.tag for token in tokens if token.type == "heading_open"] == ["h2"]
+    assert [t for t in tokens if t.type == "html_block" and "<details>" in t.content]
+    seen = " ".join(token.content for token in tokens if token.type == "text")
+    assert not LIVE.search(seen)
+    assert len(text.splitlines()) == len(text.split("\n")) - 1
+    text.encode()
+
+
+@given(TEXTS, st.booleans(), st.integers(20, 200))
+def test_no_control_character_and_no_command_reaches_the_terminal(
+    words: str, color: bool, width: int
+) -> None:
+    lines = render(outside(words), width=width, color=False).split("\n")
+    for line in lines:
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+        assert not [char for char in line if unicodedata.category(char) in ("Cc", "Cs", "Cf")]
+    colored = render(outside(words), width=width, color=color)
+    assert not re.search(r"\x1b(?!\[[\d;]*m)", colored)
+
+
+@pytest.mark.parametrize("command", ["::error::x", "  ::add-mask::x", "##[error]x", "a ##[x]"])
+def test_a_command_is_none_and_the_rest_is_left_alone(command: str) -> None:
+    text = no_commands(f"before\n{command}\naten::mm 4 -> 8 ## x\n")
+    before, middle, after, end = text.split("\n")
+    assert middle != command
+    assert middle.replace(" ", "") == command.replace(" ", "")
+    assert not middle.lstrip().startswith("::")
+    assert (before, after, end) == ("before", "aten::mm 4 -> 8 ## x", "")
