@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def test_the_summary_names_the_weights() -> None:
         ("<script>alert(1)</script>", "&lt;script&gt;"),
         ("a|b", "a\\|b"),
         ("[click](https://example.org)", "\\[click\\]"),
-        ("two\n\n# lines", "two # lines"),
+        ("two\n\n# lines", "two &#35;&#8203; lines"),
         ("`code` *bold* _it_ ~~no~~ <!-- gone -->", "\\`code\\` \\*bold\\*"),
     ],
 )
@@ -136,6 +137,19 @@ def test_on_github_the_summary_is_added_to_the_job_s_page(
     assert page.read_text(encoding="utf-8").startswith("before\n## Performance on cpu")
 
 
+@pytest.mark.parametrize("place", ["", "missing/page.md", "report/results.json/page.md"])
+def test_a_page_of_github_s_that_cannot_be_written_is_a_warning(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(files.STEP_SUMMARY, str(tmp_path / place))
+    written = write_report(tmp_path / "report", MIXED, strict=False)
+    assert all(path.is_file() for path in written)
+    said = capsys.readouterr().err
+    assert said.startswith(f"Warning: {files.STEP_SUMMARY} {tmp_path / place} cannot be written (")
+    assert said.endswith(f"; the summary is in {tmp_path / 'report' / 'summary.md'}.\n")
+    assert said.count("\n") == 1
+
+
 def test_a_folder_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.write_text("mine")
@@ -144,6 +158,13 @@ def test_a_folder_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> N
     with pytest.raises(ReportError, match="give another folder"):
         write_report(place, MIXED, strict=False)
     assert place.read_text() == "mine"
+
+
+def test_many_may_check_one_folder_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(check_writable, [folder] * 400))
+    assert list(folder.iterdir()) == []
 
 
 def test_a_full_disk_leaves_the_old_report_and_says_so(
