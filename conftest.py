@@ -20,10 +20,10 @@ from fixtures.scenarios import (
     Scenario,
     UnknownWorkloadError,
     find_workload,
-    workload_of,
 )
 from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.suite.cases import check_weights
+from fixtures.suite.finishing import empty_shard, finish
 from fixtures.suite.hints import names_meant
 from fixtures.suite.parallel import (
     OUTPUT,
@@ -115,8 +115,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     settings = config.stash[SETTINGS]
     refreshing = settings.update_baselines
     perf = [item for item in items if PERF_TESTS in item.path.parents]
@@ -128,8 +130,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         # Not reported as deselected: -k and -m did not choose them.
-    if settings.shard != (1, 1):
+    yield
+    # Only now, of what -k and -m have chosen: what nobody has is a mistake, an empty shard is none.
+    if items and settings.shard != (1, 1):
         _keep_shard(config, items)
+        if not items:
+            config.stash[RUN].note(empty_shard(config))
     # So that pytest-benchmark runs the rounds which claims ask for, too; no figure depends on it.
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
 
@@ -245,7 +251,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if is_worker(config):
         config.workeroutput[OUTPUT] = _tell(session)  # type: ignore[attr-defined]
         return
-    _finish(session, exitstatus)
+    finish(session, exitstatus)
     run, settings = config.stash[RUN], config.stash[SETTINGS]
     if settings.report is not None:
         try:
@@ -256,79 +262,27 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _finish(session: pytest.Session, exitstatus: int) -> None:
-    """Merge what workers found, and write new baselines.
-
-    All are written or none: only a refresh without a failure changes anything, and a worker
-    writes nothing.
-    """
-    config = session.config
-    run, workers = config.stash[RUN], config.stash[WORKERS]
-    workers.merge_into(run)
-    if workers.lost and exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if not config.stash[SETTINGS].update_baselines:
-        if workers.lost:
-            run.note(f"Figures may be missing: {workers.lost}.")
-        elif exitstatus == pytest.ExitCode.OK and run.scenarios and not _judged(config):
-            _fail(session, "Nothing was judged: every test of the selected scenarios was skipped")
-        return
-    if workers.lost:
-        run.note(f"No baseline was written: {workers.lost}.")
-        return
-    if exitstatus != pytest.ExitCode.OK:
-        run.note("No baseline was written: the refresh did not finish without a failure.")
-        return
-    store = config.stash[STORE]
-    try:
-        store.stage_all(workers.staged)
-        if run.scenarios and not store.staged:
-            _fail(session, "No baseline was recorded: every selected scenario was skipped")
-        config.stash[RECORDED] = {
-            f"{workload_of(one.workload)}-{one.technique}" for one in store.staged
-        }
-        for path in store.commit():
-            run.note(f"Baseline written: {path}")
-    except BaselineError as error:
-        run.note(str(error))
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _judged(config: pytest.Config) -> bool:
-    """Whether there is a verdict, or a test that needs none has said something."""
-    if config.stash[RUN].judged:
-        return True
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    stats = reporter.stats if reporter else {}
-    names = {f"[{name}]" for name in config.stash[RUN].scenarios}
-    told = [*stats.get("passed", ()), *stats.get("xfailed", ())]
-    return any(report.nodeid.endswith(name) for report in told for name in names)
-
-
-def _fail(session: pytest.Session, sentence: str) -> None:
-    """Fail a run that proves nothing, and say so however quiet it is."""
-    session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    session.config.stash[PROVES_NOTHING] = f"{sentence}; -rs shows the reasons."
-
-
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and config.option.keyword:
+    run, quiet = config.stash[RUN], terminalreporter.verbosity < 0
+    if empty_shard(config) in run.notes:
+        if quiet:
+            terminalreporter.write_line(empty_shard(config))
+    elif exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and config.option.keyword:
         found = selected_scenarios(config.stash[SETTINGS])
         terminalreporter.write_line(names_meant(config.option.keyword, found))
-    run = config.stash[RUN]
+    if PROVES_NOTHING in config.stash:
+        terminalreporter.write_line(config.stash[PROVES_NOTHING], red=True)
     if not (run.scenarios or run.notes):
         return
     color = terminalreporter.hasmarkup and "NO_COLOR" not in os.environ
     width = terminalreporter._tw.fullwidth
     strict = config.stash[SETTINGS].strict
-    if terminalreporter.verbosity >= 0:
+    if not quiet:
         terminalreporter.section("performance")
         recorded = config.stash.get(RECORDED, set())
         text = render(run, width=width, color=color, strict=strict, recorded=recorded)
         terminalreporter.write(text)
     if not config.stash[SETTINGS].update_baselines:
         terminalreporter.write_line(closing_line(run, strict=strict))
-    if PROVES_NOTHING in config.stash:
-        terminalreporter.write_line(config.stash[PROVES_NOTHING], red=True)

@@ -18,6 +18,7 @@ from fixtures.settings import (
     DEVICES,
     OPTIONS,
     REPOSITORY,
+    Option,
     Settings,
     SettingsError,
 )
@@ -95,21 +96,21 @@ def test_every_known_device_is_taken(device: str) -> None:
     assert Settings.parse(given_options(perf_device=device)).device == device
 
 
-@pytest.mark.parametrize("device", ["", "CPU", "tpu", "cuda:0", "cpu "])
+@pytest.mark.parametrize("device", ["CPU", "tpu", "cuda:0", "cpu "])
 def test_an_unknown_device_is_refused_with_the_known_ones(device: str) -> None:
     assert refusal(perf_device=device) == (
         f"--perf-device {device!r} is unknown; it takes auto, cpu, cuda, simulated."
     )
 
 
-@pytest.mark.parametrize("profile", ["", " ", "two words", "h200\n", "../h200", "a;b"])
+@pytest.mark.parametrize("profile", ["two words", "h200\n", "../h200", "a;b"])
 def test_a_profile_that_is_no_word_is_refused(profile: str) -> None:
     assert refusal(perf_profile=profile) == (
         f"--perf-profile {profile!r} is no name of an accelerator; it takes one word."
     )
 
 
-@pytest.mark.parametrize("budget", ["", "soon", "-1", "nan", "inf", "-inf", "1e999", "1,5", "90s"])
+@pytest.mark.parametrize("budget", ["soon", "-1", "nan", "inf", "-inf", "1e999", "1,5", "90s"])
 def test_a_budget_that_is_no_number_of_seconds_is_refused(budget: str) -> None:
     assert refusal(perf_budget=budget) == (
         f"--perf-budget {budget!r} is not a number of seconds from 0 on."
@@ -130,10 +131,25 @@ def test_a_budget_of_nothing_is_a_budget() -> None:
     assert Settings.parse(given_options(perf_budget="0")).budget_s == 0
 
 
-@pytest.mark.parametrize("reason", ["", "   ", "\t\n"])
-def test_new_baselines_need_a_reason(reason: str) -> None:
-    sentence = refusal(perf_update_baselines=True, perf_reason=reason)
+def test_new_baselines_need_a_reason() -> None:
+    sentence = refusal(perf_update_baselines=True)
     assert sentence.startswith("--perf-update-baselines needs --perf-reason TEXT")
+
+
+WITH_VALUE = [option for option in OPTIONS if "action" not in option.parameters]
+
+
+@pytest.mark.parametrize("option", WITH_VALUE, ids=lambda option: str(option.name))
+@pytest.mark.parametrize("empty", ["", "   ", "\t\n"])
+def test_an_empty_value_is_never_taken_for_none_at_all(option: Option, empty: str) -> None:
+    assert refusal(**{option.destination: empty}) == (
+        f"{option.name} is empty, as a variable that is not set leaves it; give it a value, or "
+        "leave it out."
+    )
+
+
+def test_an_empty_workload_among_others_is_refused() -> None:
+    assert refusal(perf_workload=["sd15", ""]).startswith("--perf-workload is empty")
 
 
 def test_a_file_in_place_of_the_baselines_folder_is_refused(tmp_path: Path) -> None:

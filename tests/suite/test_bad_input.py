@@ -35,6 +35,8 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
         (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
+        (["--perf-expect-device", ""], "--perf-expect-device is empty, as a variable that is"),
+        (["--perf-baselines="], "--perf-baselines is empty, as a variable that is not set"),
         (["-n", "2"], "-n is refused on the CPU"),
         (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
         (["--perf-baselines", "README.md"], "is a file; it takes a folder"),

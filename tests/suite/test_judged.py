@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.commands.report import main
 from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.run import RESULTS
 from tests.support import fake_bench
 from tests.support.running import run_suite
 from tests.support.runs import entry
@@ -102,9 +104,21 @@ def test_other_weights_are_never_judged_by_an_entry(tmp_path: Path) -> None:
 # Nothing was judged
 
 
-@pytest.mark.parametrize("options", [["-q"], ["-n", "2"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-k", "test_counters", "-q"],
+        ["-k", "test_counters", "-n", "2"],
+        ["--benchmark-only"],
+        ["--benchmark-only", "-q"],
+        ["--benchmark-only", "-k", "test_entry_has_a_scenario", "-q"],
+        ["-k", "storybook-xformers", "-q"],
+        ["-k", "storybook-xformers", "-n", "2", "-q"],
+    ],
+    ids=" ".join,
+)
 def test_a_run_that_judged_nothing_fails_and_says_so(options: list[str], tmp_path: Path) -> None:
-    result = run(tmp_path, "-k", "test_counters", *options)
+    result = run(tmp_path, *options)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert NOTHING in result.stdout
 
@@ -127,7 +141,11 @@ def test_a_run_that_only_collects_has_nothing_to_judge(tmp_path: Path) -> None:
     assert "Nothing was judged" not in result.stdout
 
 
-@pytest.mark.parametrize("options", [["-q"], ["-n", "2"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [["-q"], ["-n", "2"], ["--benchmark-only", "-q"], ["--benchmark-only", "-k", BF16]],
+    ids=" ".join,
+)
 def test_a_refresh_that_recorded_nothing_fails_and_says_so(
     options: list[str], tmp_path: Path
 ) -> None:
@@ -136,6 +154,62 @@ def test_a_refresh_that_recorded_nothing_fails_and_says_so(
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert "No baseline was recorded: every selected scenario was skipped; -rs" in result.stdout
     assert not (tmp_path / fake_bench.KEY / "storybook.json").exists()
+
+
+# An empty shard
+
+
+@pytest.mark.parametrize("options", [["-q"], [], ["-n", "2"]], ids=" ".join)
+@pytest.mark.parametrize("refresh", [False, True], ids=["judged", "refresh"])
+def test_an_empty_shard_is_no_failure_and_says_so(
+    options: list[str], refresh: bool, tmp_path: Path
+) -> None:
+    record = ("--perf-update-baselines", "--perf-reason", "test") if refresh else ()
+    result = run(tmp_path, "--perf-shard", "99/99", "-k", BF16, *record, *options)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    said = "Shard 99/99 is empty: every selected scenario is in another shard."
+    assert said in result.stdout
+    assert "did you mean" not in result.stdout
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_the_report_of_an_empty_shard_merges_with_the_others(tmp_path: Path) -> None:
+    chosen = ("-k", f"test_activation and {BF16}")
+    reports = {}
+    for shard in ("1/2", "2/2"):
+        reports[shard] = tmp_path / shard.replace("/", "-")
+        report = ("--perf-report", str(reports[shard]))
+        result = run(tmp_path, "--perf-shard", shard, *chosen, *report)
+        assert result.returncode == pytest.ExitCode.OK, result.stdout
+    parts = [str(folder / "results.json") for folder in reports.values()]
+    merged = tmp_path / "merged"
+    assert main(["--merge", *parts, "--perf-report", str(merged)]) == 0
+    found = RESULTS.read(merged / "results.json")
+    assert list(found.scenarios) == ["storybook-bf16"]
+    assert found.device_key == fake_bench.KEY
+
+
+def test_what_no_shard_has_is_a_mistake(tmp_path: Path) -> None:
+    result = run(tmp_path, "--perf-shard", "2/2", "-k", "storybook-bff")
+    assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, result.stdout
+    assert "did you mean storybook-bf16" in result.stdout
+    assert "is empty" not in result.stdout
+
+
+# The summary on GitHub's page
+
+
+def test_a_page_of_github_s_that_cannot_be_written_is_a_line_and_no_failure(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    result = run(
+        tmp_path,
+        *("-k", f"test_activation and {BF16}", "--perf-report", str(report)),
+        environment={"GITHUB_STEP_SUMMARY": str(tmp_path)},
+    )
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert f"Warning: GITHUB_STEP_SUMMARY {tmp_path} cannot be written (" in result.stderr
+    assert "Report written: " in result.stdout
+    assert RESULTS.read(report / "results.json").scenarios
 
 
 # A failure while a fixture measures
