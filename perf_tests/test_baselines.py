@@ -11,6 +11,7 @@ from fixtures.scenarios import Scenario, scenarios, workload_of
 from fixtures.settings import Settings
 from fixtures.suite.measurements import Measurements
 from fixtures.verdicts import Case
+from fixtures.workloads import WORKLOADS
 
 pytestmark = pytest.mark.last
 
@@ -33,6 +34,8 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
     folder = store.folder / device.key
     orphans = []
     for path in sorted(folder.glob("*.json")):
+        if workload_of(path.stem) not in WORKLOADS:
+            pytest.fail(f"{path} is the baseline of no workload: delete it", pytrace=False)
         known = {s.technique.id for s in scenarios([workload_of(path.stem)])}
         baseline = store.baseline(device.key, path.stem)
         stale = sorted(set(baseline.scenarios if baseline else ()) - known)

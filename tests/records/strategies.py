@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from fixtures.records.baselines import Entry, Provenance, Sampled
+from fixtures.records.codec import LARGEST
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
@@ -13,7 +16,10 @@ from fixtures.records.timing import Evidence, Group, Interval, Timing
 
 NAMES = st.text(max_size=8)
 WHOLE_NUMBERS = st.integers(0, 2**60)
-FIGURES = st.floats()
+SIZES = st.floats(1 / LARGEST, LARGEST)
+FIGURES = (
+    SIZES | SIZES.map(lambda size: -size) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
+)
 NAMED_NUMBERS = st.dictionaries(NAMES, WHOLE_NUMBERS, max_size=3)
 VERSIONS = st.dictionaries(NAMES, NAMES, max_size=3)
 HARDWARE = st.dictionaries(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,8 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.records import baselines
-from fixtures.records.baseline_store import StagedEntry
-from fixtures.records.baselines import Baseline, DeviceFacts, Entry, Provenance, Sampled
+from fixtures.records.baselines import (
+    Baseline,
+    DeviceFacts,
+    Entry,
+    Provenance,
+    Sampled,
+    StagedEntry,
+)
 from fixtures.records.codec import STRICT, Codec, RecordError
 from fixtures.records.counts import Counts
 from fixtures.records.images import encoded
@@ -219,6 +226,8 @@ def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('{"notes": [], "notes": []}', "has 'notes' twice in one object: which is meant?"),
+        ('{"a": {"b\\n": 1, "b\\n": 2}}', "has 'b?' twice in one object: which is meant?"),
         ("", "is empty"),
         (" \n\t", "is empty"),
         ("{", "is not JSON"),
@@ -299,6 +308,19 @@ RECORD = "scenarios/storybook-fp16"
         (f"{RECORD}/timeline/stride", 1.5),
         (f"{RECORD}/timeline/work/copy", [1, 2]),
         (f"{RECORD}/timeline/phases", [["vae", 0]]),
+        (f"{RECORD}/timeline/stride", 0),
+        (f"{RECORD}/timeline/phases", []),
+        (f"{RECORD}/timeline/work", {"copy": []}),
+        (f"{RECORD}/timeline/work/copy", ["NaN", 1, 1]),
+        (f"{RECORD}/timeline/work/copy/1", 10**400),
+        (f"{RECORD}/timeline/live_bytes/0", 2**63),
+        (f"{RECORD}/component_peak_bytes/whole", -1),
+        (f"{RECORD}/counts/totals/operations", 10**400),
+        (f"{RECORD}/wall_ms", 1e308),
+        (f"{RECORD}/wall_ms", 5e-324),
+        (f"{RECORD}/wall_ms", 10**400),
+        (f"{RECORD}/speedup/low", -1e31),
+        (f"{RECORD}/timings/0/wall_s/0", 1e308),
         (f"{RECORD}/verdicts/0/outcome", "fine"),
         (f"{RECORD}/verdicts/0/sentence", None),
         (f"{RECORD}/verdicts/0/not_run", "neither"),
@@ -312,13 +334,24 @@ def test_a_wrong_field_of_results_is_refused_and_named(where: str, value: Any) -
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [([0.1], "a reference round beside it"), ([0.1, 0, 0.1], "a finite time above zero")],
+    [
+        ([0.1], "a reference round beside it"),
+        ([0.1, 0, 0.1], "a finite time above zero"),
+        ([0.1, 1e308, 0.1], "a finite time above zero"),
+        ([0.1, 1e-308, 0.1], "a finite time above zero"),
+    ],
 )
 def test_rounds_that_cannot_be_are_refused_and_named(value: Any, message: str) -> None:
     document = spoilt(plain(RESULTS, RUN), f"{RECORD}/timings/0/groups/0/candidate_s", value)
     sentence = refusal(RESULTS, document)
     assert "at scenarios.storybook-fp16.timings.0.groups.0: a " in sentence
     assert message in sentence
+
+
+def test_half_a_character_is_refused() -> None:
+    """Python's own reader takes it, and no file could be written with it."""
+    sentence = refusal(RESULTS, spoilt(plain(RESULTS, RUN), f"{RECORD}/changed", ["\ud800"]))
+    assert "Invalid JSON" in sentence
 
 
 def test_a_scenario_under_another_name_is_refused() -> None:
@@ -350,6 +383,16 @@ def _make_folder(path: Path) -> None:
     path.mkdir()
 
 
+def _make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _make_endless(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
 def _break_link(path: Path) -> None:
     path.unlink()
     path.symlink_to("nowhere.json")
@@ -363,6 +406,8 @@ def _make_huge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
+        (_make_pipe, "cannot be read (it is not a regular file)"),
+        (_make_endless, "cannot be read (it is not a regular file)"),
         (Path.unlink, "cannot be read (No such file or directory)"),
         (_break_link, "cannot be read (No such file or directory)"),
         (_make_folder, "cannot be read (Is a directory)"),

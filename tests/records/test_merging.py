@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.records.baseline_store import StagedEntry
+from fixtures.records.baselines import StagedEntry
 from fixtures.records.merging import MESSAGE, Message, Workers, merge, merged
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord

@@ -1,0 +1,210 @@
+"""`nox -s report` on files that are no good: one sentence, or a report; nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fixtures.commands.report import main
+from fixtures.records.codec import RecordError
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import RESULTS, NegativeControl, RunRecord
+from fixtures.records.timeline import Timeline
+from fixtures.records.timing import Interval
+from tests.support.runs import (
+    counts,
+    host_work,
+    run_record,
+    scenario_record,
+    timing,
+    verdict,
+)
+
+IMAGE = "data:image/webp;base64,AAAA"
+TIMELINE = Timeline(
+    2, (10, 3 << 20, 5), ((0, "pipeline"), (1, "vae")), 1, {"vae": 1 << 20}, {"copy": (1, 2, 3)}
+)
+RUN = run_record(
+    scenario_record(
+        "fp16",
+        counts=counts(mm=3),
+        host_work=host_work(),
+        component_peak_bytes={"whole": 7 << 20, "vae": 5},
+        reference_peak_bytes=9 << 20,
+        ssim=0.5,
+        wall_ms=100.0,
+        speedup=Interval(2.0, 1.0, 3.0),
+        documented_speedup=1.5,
+        timings=[timing(), timing(1.1)],
+        baseline_ratios=[0.9, 1.0],
+        changed=["torch 1 -> 2"],
+        images=[IMAGE],
+        differences=[IMAGE],
+        verdicts=[
+            verdict("storybook-fp16", Outcome.REGRESSION, measured=1.2, baseline=1.0, limit=1.1),
+            verdict("storybook-fp16", Outcome.PASS, "counts", measured=3.0, baseline=2.0),
+        ],
+    ),
+    scenario_record(
+        "sdpa",
+        workload="sd15",
+        counts=counts(mm=3),
+        bound_ms=5.0,
+        documented_speedup=1.2,
+        component_peak_bytes={"whole": 6 << 20},
+        timeline=TIMELINE,
+    ),
+    notes=["a note"],
+    claims={"hold": 1},
+    negative_controls={"storybook": [NegativeControl("black", 0.1, IMAGE)]},
+)
+DOCUMENT = json.loads(RESULTS.dump(RUN))
+Place = tuple[str | int, ...]
+
+
+def places(document: Any, here: Place = ()) -> Iterator[Place]:
+    """Every place in a document but itself."""
+    inside: Any = ()
+    if isinstance(document, dict):
+        inside = document.items()
+    elif isinstance(document, list):
+        inside = enumerate(document)
+    for name, value in inside:
+        yield (*here, name)
+        yield from places(value, (*here, name))
+
+
+DROPPED, DOUBLED, CUT = "<dropped>", "<doubled>", "<cut>"
+ODD: tuple[Any, ...] = (
+    *(DROPPED, DOUBLED, CUT, None, "", [], {}, True, "x", [None], [[]], {"a": None}),
+    *(0, -1, 1, 1.5, 1e308, -1e308, 5e-324, 1e30, 1e12, 1e-12, 10**400, -(10**400), 2**63, 2**64),
+    *("NaN", "Infinity", "-Infinity", "\ud800", "\x00\x1b[31m\n", "$x$ \\frac{", "x" * 5000),
+)
+
+
+def spoilt(document: Any, place: Place, odd: Any) -> str:
+    """The text of a document with one place as it should not be."""
+    document = copy.deepcopy(document)
+    inner = document
+    for name in place[:-1]:
+        inner = inner[name]
+    last: Any = place[-1]
+    if odd is DROPPED:
+        del inner[last]
+    elif odd is DOUBLED and isinstance(inner, dict):
+        text = json.dumps(inner[last])
+        inner[last] = DOUBLED
+        whole = json.dumps(document)
+        return whole.replace(f'"{DOUBLED}"', f"{text}, {json.dumps(last)}: {text}")
+    elif odd is DOUBLED:
+        inner.append(inner[last])
+    elif odd is CUT:
+        inner[last] = CUT
+        whole = json.dumps(document)
+        return whole[: whole.index(CUT)]
+    else:
+        inner[last] = odd
+    return json.dumps(document)
+
+
+def readable(text: str) -> bool:
+    try:
+        RESULTS.load(text, "here")
+    except RecordError:
+        return False
+    return True
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    place=st.sampled_from(list(places(DOCUMENT))), odd=st.sampled_from(ODD), beside=st.booleans()
+)
+def test_a_spoilt_results_file_is_refused_in_one_sentence_or_shown(
+    place: Place, odd: Any, beside: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, sound, out = (tmp_path / name for name in ("spoilt.json", "sound.json", "out"))
+    text = spoilt(DOCUMENT, place, odd)
+    path.write_text(text, encoding="utf-8")
+    sound.write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    files = [str(sound), str(path)] if beside else [str(path)]
+    status = main([*files, "--perf-report", str(out)])
+    said = capsys.readouterr().err
+    assert status == (0 if readable(text) else 2)
+    if status:
+        assert said.count("\n") == 1
+        assert str(path) in said
+    else:
+        assert RESULTS.read(out / "results.json") is not None
+    assert path.read_text(encoding="utf-8") == text
+    assert sound.read_text(encoding="utf-8") == json.dumps(DOCUMENT)
+
+
+def test_every_odd_value_at_every_third_place_is_a_record_or_one_sentence() -> None:
+    sentences = []
+    for place in list(places(DOCUMENT))[::3]:
+        for odd in ODD:
+            try:
+                RESULTS.load(spoilt(DOCUMENT, place, odd), "results.json")
+            except RecordError as error:
+                sentences.append(str(error))
+    assert len(sentences) > 1000
+    assert all(sentence.isprintable() for sentence in sentences)
+    assert all(sentence.startswith("results.json ") for sentence in sentences)
+
+
+def stored(path: Path, run: RunRecord = RUN) -> str:
+    path.write_text(RESULTS.dump(run), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("other", ["itself", "a link", "a copy"])
+def test_a_part_that_is_given_twice_is_refused(
+    other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part, again = tmp_path / "part.json", tmp_path / "again.json"
+    stored(part)
+    if other == "itself":
+        again = part
+    elif other == "a link":
+        again.symlink_to(part)
+    else:
+        stored(again)
+    out = tmp_path / "out"
+    assert main(["--merge", str(part), str(again), "--perf-report", str(out)]) == 2
+    assert capsys.readouterr().err == (
+        f"report: --merge: {again} holds the same part of the run as {part}: give each part once.\n"
+    )
+    assert not out.exists()
+
+
+def test_two_parts_without_a_scenario_may_be_equal(tmp_path: Path) -> None:
+    parts = [stored(tmp_path / f"{name}.json", run_record()) for name in ("one", "two")]
+    assert main(["--merge", *parts, "--perf-report", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("option", [(), ("--merge",)])
+def test_a_pipe_is_refused(
+    option: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "results.json"
+    os.mkfifo(pipe)
+    assert main([*option, str(pipe), "--perf-report", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == (
+        f"report: {pipe} cannot be read (it is not a regular file)\n"
+    )
+    assert main(["--history", str(tmp_path), "--perf-report", str(tmp_path / "out")]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
