@@ -17,7 +17,7 @@ import torch
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.metrics import GIB
 from fixtures.records.run import WHOLE
-from fixtures.techniques.offloading import LEAF
+from fixtures.techniques.placement import LEAF
 from fixtures.workloads import WORKLOADS, Workload, flux, sdxl
 from fixtures.workloads.random_weights import random_model
 from tests.support.simulated_runs import simulate

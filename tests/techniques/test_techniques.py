@@ -16,7 +16,8 @@ from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, FAMILIES, registry
-from fixtures.techniques.offloading import group_hooks
+from fixtures.techniques.moments import DENOISER, Moment
+from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import (
     ActivationContext,
     CalledWithin,
@@ -120,7 +121,8 @@ def test_the_activation_check_complains_where_the_technique_was_not_applied(
         plain = CATALOGUE["bf16" if technique.id == "fp32" else "fp32"]
     with plain.applied(workload, device) as pipeline, device.observe(pipeline) as trace:
         workload.draw(pipeline)
-    context = ActivationContext(pipeline, trace, read_global_state(), workload, device)
+    moments = [Moment(DENOISER, read_global_state())]
+    context = ActivationContext(pipeline, trace, moments, workload, device)
     complaint = technique.activation_check(context)
     assert complaint
     assert "\n" not in complaint
@@ -178,7 +180,7 @@ def test_slicing_and_tiling_do_nothing_to_one_small_image(device: CpuDevice) -> 
             with device.observe(pipeline) as trace:
                 images = workload.draw(pipeline)
             complaint = CATALOGUE[name].activation_check(
-                ActivationContext(pipeline, trace, read_global_state(), workload, device)
+                ActivationContext(pipeline, trace, [], workload, device)
             )
         np.testing.assert_array_equal(images, wanted)
         assert trace.calls["vae"] == 1

@@ -14,13 +14,12 @@ import torch
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.global_state import read_global_state
 from fixtures.devices.phases import Phases, denoiser
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, offloading
 from fixtures.techniques.casting import layerwise_casting
-from fixtures.techniques.offloading import BLOCK, LEAF, group_hooks
+from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import ActivationContext, models
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
 from fixtures.verdicts.similarity import ssim
@@ -94,7 +93,7 @@ def test_the_activation_check_complains_where_the_technique_was_not_applied(
     workload = _brief(case.workload.name)
     pipeline = workload.load(torch.bfloat16 if technique.id == "fp32" else torch.float32)
     trace = Trace(calls={"vae": 1})
-    context = ActivationContext(pipeline, trace, read_global_state(), workload, device)
+    context = ActivationContext(pipeline, trace, [], workload, device)
     assert technique.activation_check(context)
 
 
@@ -111,7 +110,7 @@ def test_fp16_leaves_the_output_layers_of_t5_in_fp32(device: CpuDevice) -> None:
     technique = CATALOGUE["fp16"]
     workload = _brief("sd3")
     pipeline = workload.load(torch.float16)
-    context = ActivationContext(pipeline, Trace(), {}, workload, device)
+    context = ActivationContext(pipeline, Trace(), [], workload, device)
     assert technique.activation_check(context) is None
     pipeline.text_encoder_3.half()
     complaint = technique.activation_check(context)
@@ -183,7 +182,7 @@ def test_the_example_of_the_docs_mixes_levels(monkeypatch: pytest.MonkeyPatch) -
     device: Any = CpuDevice()
     workload = small_workload("cogvideox-5b")
     with CATALOGUE["group_offload_mixed"].applied(workload, device) as pipeline:
-        context = ActivationContext(pipeline, Trace(), {}, workload, device)
+        context = ActivationContext(pipeline, Trace(), [], workload, device)
         complaint = CATALOGUE["group_offload_mixed"].activation_check(context)
     assert complaint == "no module of text_encoder carries a group-offloading hook"
     leaf, block = {"offload_type": LEAF}, {"offload_type": BLOCK}

@@ -1,0 +1,64 @@
+"""Techniques spoilt on purpose, and what their activation checks say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fixtures.devices import Device
+from fixtures.devices.phases import denoiser
+from fixtures.techniques import CATALOGUE
+from fixtures.techniques.moments import noted
+from fixtures.techniques.registry import ActivationContext
+from fixtures.workloads import Workload
+
+STEPS = 2
+Spoil = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class HalfDone:
+    """A technique, how it is spoilt, and what the complaint must name."""
+
+    technique: str
+    how: str
+    spoil: Spoil
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.technique}: {self.how}"
+
+
+def complaint(name: str, workload: Workload, device: Device, spoil: Spoil) -> str | None:
+    """What the activation check says of one warm call of the spoilt pipeline."""
+    technique = CATALOGUE[name]
+    with device.entered(), technique.applied(workload, device) as pipeline:
+        spoil(pipeline)
+        workload.draw(pipeline, steps=STEPS)
+        with (
+            noted(pipeline, device) as moments,
+            device.observe(pipeline, opaque=technique.opaque) as trace,
+        ):
+            workload.draw(pipeline, steps=STEPS)
+        context = ActivationContext(pipeline, trace, moments, workload, device)
+        return technique.activation_check(context)
+
+
+def nothing(pipeline: Any) -> None:
+    """Leave the technique as it is."""
+
+
+def before_the_last_step(undo: Spoil) -> Spoil:
+    """Undo it once all steps but the last have run, the warm-up included."""
+
+    def spoil(pipeline: Any) -> None:
+        calls = iter(range(2 * STEPS))
+
+        def count(*_: Any) -> None:
+            if next(calls, 0) == 2 * STEPS - 1:
+                undo(pipeline)
+
+        denoiser(pipeline).register_forward_pre_hook(count)
+
+    return spoil

@@ -1,0 +1,376 @@
+"""A technique that is applied to half the model, without effect, or not to the end is inactive."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from diffusers.models.attention_processor import (
+    AttnProcessor,
+    AttnProcessor2_0,
+    SlicedAttnProcessor,
+)
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.techniques import CATALOGUE
+from fixtures.techniques.registry import CalledWithin
+from fixtures.workloads import WORKLOADS, Workload
+from tests.support.half_done import STEPS, HalfDone, Spoil, before_the_last_step, complaint, nothing
+
+STORYBOOK = {"single": "storybook", "batch": "storybook-batch8", "large": "storybook-256"}
+
+
+@pytest.fixture(scope="module")
+def cpu() -> CpuDevice:
+    return CpuDevice()
+
+
+def brief(name: str) -> Workload:
+    """The storybook workload of the technique's kind, in two steps."""
+    kinds = CATALOGUE[name].kinds
+    workload = WORKLOADS[STORYBOOK["single" if "single" in kinds else min(kinds)]]
+    return replace(
+        workload, call=replace(workload.call, steps=STEPS, batch=min(2, workload.call.batch))
+    )
+
+
+def of_the_vae_only(change: Callable[[Any], Any], undo: Callable[[Any], Any]) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        undo(pipeline.unet)
+        change(pipeline.vae)
+
+    return spoil
+
+
+def half_of(model: Any, kinds: type | tuple[type, ...]) -> list[Any]:
+    """Every other module of these kinds."""
+    return [module for module in model.modules() if isinstance(module, kinds)][::2]
+
+
+# Precision
+
+
+def called_within(context: Callable[[], contextlib.AbstractContextManager[Any]]) -> Spoil:
+    """Enter another context inside of the technique's own."""
+
+    def spoil(pipeline: CalledWithin) -> None:
+        inner = CalledWithin(pipeline._pipeline, context)
+        pipeline._pipeline = inner
+
+    return spoil
+
+
+def autocast(**options: Any) -> Spoil:
+    return called_within(lambda: torch.autocast("cpu", **options))
+
+
+def autocast_around_the_unet_only(pipeline: CalledWithin) -> None:
+    """The whole call runs without, the UNet with it."""
+    pipeline._context = contextlib.nullcontext
+    forward = pipeline.unet.forward
+
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return forward(*args, **kwargs)
+
+    pipeline.unet.forward = within
+
+
+def leave_autocast(pipeline: Any) -> None:
+    torch.set_autocast_enabled("cpu", False)
+
+
+def vae_encoder_in(dtype: torch.dtype) -> Spoil:
+    """Another precision in the part of the VAE that drawing never calls."""
+
+    def spoil(pipeline: Any) -> None:
+        pipeline.vae.encoder.to(dtype)
+
+    return spoil
+
+
+def one_layer_in_fp32(pipeline: Any) -> None:
+    pipeline.unet.conv_in.float()
+    pipeline.unet.conv_in.forward = partial(upcast, pipeline.unet.conv_in)
+
+
+def computed_in_fp32(pipeline: Any) -> None:
+    """Weights in half precision, cast up for the arithmetic of every layer."""
+    layers: Any = pipeline.unet.modules()
+    for layer in layers:
+        if isinstance(layer, torch.nn.Linear | torch.nn.Conv2d):
+            layer.__dict__["forward"] = partial(upcast, layer)
+
+
+def upcast(module: Any, values: torch.Tensor) -> Any:
+    weight, bias = module.weight.float(), None if module.bias is None else module.bias.float()
+    if isinstance(module, torch.nn.Linear):
+        return torch.nn.functional.linear(values.float(), weight, bias).to(values.dtype)
+    return module._conv_forward(values.float(), weight, bias).to(values.dtype)
+
+
+# Attention
+
+
+def processors(make: Callable[[], Any], *, share: slice = slice(None)) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        unet = pipeline.unet
+        chosen = set(list(unet.attn_processors)[share])
+        unet.set_attn_processor(
+            {
+                name: make() if name in chosen else processor
+                for name, processor in unet.attn_processors.items()
+            }
+        )
+
+    return spoil
+
+
+HALF = slice(None, None, 2)
+
+
+def fused_under_another_name(pipeline: Any) -> None:
+    """The class is the naive one's, the arithmetic is fused."""
+    kind = type("AttnProcessor", (AttnProcessor2_0,), {})
+    processors(kind)(pipeline)
+
+
+def naive_under_another_name(pipeline: Any) -> None:
+    kind = type("AttnProcessor2_0", (AttnProcessor,), {})
+    processors(kind)(pipeline)
+
+
+def unsliced_under_another_name(pipeline: Any) -> None:
+    kind = type("SlicedAttnProcessor", (AttnProcessor,), {"slice_size": 1})
+    processors(kind)(pipeline)
+
+
+def slice_of_all_heads(pipeline: Any) -> None:
+    unet = pipeline.unet
+    unet.set_attn_processor(
+        {
+            name: SlicedAttnProcessor(unet.get_submodule(name.removesuffix(".processor")).heads)
+            for name in unet.attn_processors
+        }
+    )
+
+
+# Layout
+
+
+def contiguous(module: Any) -> None:
+    for parameter in module.parameters():
+        parameter.data = parameter.data.contiguous()
+
+
+def last(module: Any) -> None:
+    module.to(memory_format=torch.channels_last)
+
+
+def only_conv_out(pipeline: Any) -> None:
+    contiguous(pipeline.unet)
+    last(pipeline.unet.conv_out)
+
+
+def every_other_convolution(pipeline: Any) -> None:
+    for module in half_of(pipeline.unet, torch.nn.Conv2d):
+        contiguous(module)
+
+
+# Compiled
+
+
+def compiled_anew(blocks: slice, **options: Any) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        found = [m for m in pipeline.unet.modules() if m._compiled_call_impl is not None]
+        for module in found:
+            module._compiled_call_impl = None
+        for module in found[blocks]:
+            module.compile(**options)
+
+    return spoil
+
+
+def python_in_the_graphs_place(workload: Workload) -> Spoil:
+    """The wrapper has the graph, and calls a UNet in Python."""
+
+    def spoil(pipeline: Any) -> None:
+        unet = workload.load(torch.float32).unet
+        pipeline.unet.forward = lambda *args, **kwargs: unet.forward(
+            *args, **{**kwargs, "return_dict": False}
+        )
+
+    return spoil
+
+
+def a_part_traced(pipeline: Any) -> None:
+    """The graph is of one part of the UNet."""
+    pipeline.unet.graph = pipeline.unet.graph.conv_out
+    pipeline.unet.forward = lambda sample, *_, **__: (sample,)
+
+
+# Casting
+
+
+def stored_in_fp32(layers: Callable[[Any], list[Any]]) -> Spoil:
+    """Take the casting off some layers."""
+
+    def spoil(pipeline: Any) -> None:
+        for module in layers(pipeline.unet):
+            registry = getattr(module, "_diffusers_hook", None)
+            if registry is None:
+                continue
+            for hook in registry.hooks.values():
+                hook.storage_dtype = torch.float32
+            module.to(torch.float32)
+
+    return spoil
+
+
+def layers_of(model: Any) -> list[Any]:
+    return half_of(model, (torch.nn.Linear, torch.nn.Conv2d))
+
+
+# VAE
+
+
+def tiles_of(latents: int) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        vae = pipeline.vae
+        vae.tile_sample_min_size = latents * vae.tile_sample_min_size // vae.tile_latent_min_size
+        vae.tile_latent_min_size = latents
+
+    return spoil
+
+
+def tiled_instead_of_sliced(pipeline: Any) -> None:
+    """As many calls of the decoder as images, but of two halves of all of them."""
+    pipeline.vae.disable_slicing()
+    decode = pipeline.vae._decode
+
+    def in_two(z: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        decode(z[..., :8], *args, **kwargs)
+        return decode(z, *args, **kwargs)
+
+    pipeline.vae._decode = in_two
+
+
+BF16 = torch.bfloat16
+ON_THE_CPU = [
+    HalfDone("fp32", "under autocast", autocast(dtype=BF16), "ran in float32"),
+    HalfDone("fp32", "half of the VAE in bf16", vae_encoder_in(BF16), "vae.encoder."),
+    HalfDone(
+        "autocast",
+        "fp16 weights",
+        lambda p: p.unet.to(BF16),
+        "is torch.bfloat16, not torch.float32",
+    ),
+    HalfDone("autocast", "switched off inside", autocast(enabled=False), "autocast on the CPU"),
+    HalfDone("autocast", "in fp16", autocast(dtype=torch.float16), "autocast dtype on the CPU"),
+    HalfDone("autocast", "around the UNet only", autocast_around_the_unet_only, "was False"),
+    HalfDone("autocast", "left before the last step", before_the_last_step(leave_autocast), "was"),
+    *(
+        HalfDone(name, how, spoil, says)
+        for name in ("bf16", "fp16")
+        for how, spoil, says in (
+            ("not all of the VAE", vae_encoder_in(torch.float32), "vae.encoder."),
+            ("one layer left in fp32", one_layer_in_fp32, "unet.conv_in.weight is torch.float32"),
+            ("computed in fp32", computed_in_fp32, "of the matrix operations ran in"),
+        )
+    ),
+    HalfDone("naive_attention", "half", processors(AttnProcessor2_0, share=HALF), "not only"),
+    HalfDone("naive_attention", "fused all the same", fused_under_another_name, "softmaxes"),
+    HalfDone(
+        "naive_attention",
+        "undone before the last step",
+        before_the_last_step(processors(AttnProcessor2_0)),
+        "not only AttnProcessor",
+    ),
+    HalfDone("sdpa", "half", processors(AttnProcessor, share=HALF), "not only AttnProcessor2_0"),
+    HalfDone("sdpa", "naive all the same", naive_under_another_name, "separate softmaxes"),
+    HalfDone(
+        "attention_slicing",
+        "huge slices",
+        processors(lambda: SlicedAttnProcessor(10**6)),
+        "1000000 heads at a time",
+    ),
+    HalfDone("attention_slicing", "slices of all heads", slice_of_all_heads, "nothing is sliced"),
+    HalfDone(
+        "attention_slicing", "half", processors(AttnProcessor2_0, share=HALF), "AttnProcessor2_0"
+    ),
+    HalfDone(
+        "attention_slicing",
+        "half in huge slices",
+        processors(lambda: SlicedAttnProcessor(10**6), share=HALF),
+        "nothing is sliced",
+    ),
+    HalfDone(
+        "attention_slicing", "not sliced all the same", unsliced_under_another_name, "softmaxes"
+    ),
+    HalfDone(
+        "attention_slicing",
+        "undone before the last step",
+        before_the_last_step(lambda p: p.disable_attention_slicing()),
+        "AttnProcessor2_0",
+    ),
+    HalfDone("channels_last", "only conv_out", only_conv_out, "convolutions, such as conv_in"),
+    HalfDone("channels_last", "half", every_other_convolution, "such as conv_in"),
+    HalfDone("channels_last", "the VAE", of_the_vae_only(last, contiguous), "of the UNet's"),
+    HalfDone(
+        "channels_last",
+        "undone before the last step",
+        before_the_last_step(lambda p: contiguous(p.unet)),
+        "channels are not last",
+    ),
+    HalfDone(
+        "traced_unet",
+        "Python in the graph's place",
+        python_in_the_graphs_place(brief("traced_unet")),
+        "ran in Python",
+    ),
+    HalfDone("traced_unet", "one part", a_part_traced, "the graph is of a Conv2d"),
+    HalfDone(
+        "channels_last_traced_unet", "not channels last", lambda p: contiguous(p.unet), "not last"
+    ),
+    HalfDone("torch_compile", "eager", compiled_anew(slice(None), backend="eager"), "inductor"),
+    HalfDone("torch_compile", "one block", compiled_anew(slice(1)), "1 of 7 blocks"),
+    HalfDone(
+        "torch_compile", "all but one", compiled_anew(slice(1, None), backend="eager"), "6 of"
+    ),
+    HalfDone("layerwise_casting", "half", stored_in_fp32(layers_of), "not stored in fp8"),
+    HalfDone(
+        "layerwise_casting",
+        "all but one",
+        stored_in_fp32(lambda unet: [unet.conv_in]),
+        "1 of ",
+    ),
+    HalfDone(
+        "layerwise_casting",
+        "undone before the last step",
+        before_the_last_step(stored_in_fp32(lambda unet: list(unet.modules()))),
+        "not stored in fp8",
+    ),
+    HalfDone("vae_slicing", "off", lambda p: p.vae.disable_slicing(), "slicing is off"),
+    HalfDone("vae_slicing", "other calls", tiled_instead_of_sliced, "slicing is off"),
+    HalfDone("vae_tiling", "off", lambda p: p.vae.disable_tiling(), "decoded in 1 calls"),
+    HalfDone("vae_tiling", "huge tiles", tiles_of(10**4), "nothing is tiled"),
+    HalfDone("vae_tiling", "tiles as large as the image", tiles_of(24), "hardly anything"),
+]
+
+
+@pytest.mark.parametrize("case", ON_THE_CPU, ids=str)
+def test_a_half_done_technique_is_inactive(case: HalfDone, cpu: CpuDevice) -> None:
+    reason = complaint(case.technique, brief(case.technique), cpu, case.spoil)
+    assert reason is not None
+    assert case.says in reason
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize("name", sorted({case.technique for case in ON_THE_CPU}))
+def test_done_in_full_it_is_active(name: str, cpu: CpuDevice) -> None:
+    assert complaint(name, brief(name), cpu, nothing) is None
