@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import unicodedata
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -12,6 +15,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fixtures.commands.compare.figures import ComparedFigure
+from fixtures.commands.compare.table import render as render_comparison
 from fixtures.records.metrics import LATENCY
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
@@ -19,6 +24,8 @@ from fixtures.report.comparison import Change, RunComparison
 from fixtures.report.plain import escaped, escaped_line, no_commands, one_line
 from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
+from fixtures.settings import Settings
+from fixtures.suite.plugin import judge
 from tests.support.runs import run_record, scenario_record, verdict
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -155,3 +162,30 @@ def test_a_command_is_none_and_the_rest_is_left_alone(command: str) -> None:
     assert middle.replace(" ", "") == command.replace(" ", "")
     assert not middle.lstrip().startswith("::")
     assert (before, after, end) == ("before", "aten::mm 4 -> 8 ## x", "")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REGRESSION, Outcome.INCONCLUSIVE, Outcome.NOT_JUDGED])
+def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) -> None:
+    """pytest prints a failure without a trace as it is."""
+    words = "slower\n::error::x\x1b[31m ##[error]"
+    run = SimpleNamespace(record=lambda scenario: SimpleNamespace(verdicts=[]))
+    take = inspect.unwrap(judge)(None, run, Settings(), lambda name, value: None)
+    with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as said:
+        take(replace(verdict("storybook-fp16", outcome), sentence=words))
+    assert "\x1b" not in str(said.value)
+    assert "\n" not in str(said.value)
+    assert "##[" not in str(said.value)
+    assert "slower ::error::x\\x1b[31m" in str(said.value)
+
+
+def test_a_comparison_s_words_are_no_command() -> None:
+    one = replace(verdict("storybook-fp16", Outcome.BROKEN), sentence="broken\n::error::x\x1b[31m")
+    figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
+    side = SimpleNamespace(software={})
+    compared: Any = SimpleNamespace(
+        base=side, head=side, figures=[figure], failed=[figure], compared=set()
+    )
+    text = render_comparison(compared, color=False)
+    assert "\x1b" not in text
+    assert "\\x1b[31m ::error::x" in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
