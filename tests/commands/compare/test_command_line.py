@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,9 @@ from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.bisect import command_line
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.command_line import parsed
+from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.installer import InstallationError
+from fixtures.commands.compare.requirements import Requirements
 
 SIDES = ["--base", "diffusers==0.36.0", "--head", "diffusers==0.42.1"]
 ENDS = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metric", "counts"]
@@ -54,3 +58,28 @@ def test_an_unclosed_quote_is_one_sentence(
     assert said.startswith("compare: ")
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_both_sides_are_resolved_before_they_are_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepared: list[str] = []
+
+    def resolved(self: Environments, requirements: Requirements) -> Requirements:
+        return requirements.resolved(["diffusers==0.41.0"])
+
+    def prepare(self: Environments, requirements: Requirements) -> Environment:
+        prepared.append(str(requirements))
+        if len(prepared) == 2:
+            raise InstallationError("no space")
+        return Environment(Path("python"), str(requirements))
+
+    monkeypatch.setattr(compare, "selected", lambda *asked: [])
+    monkeypatch.setattr(Environments, "resolved", resolved)
+    monkeypatch.setattr(Environments, "prepare", prepare)
+    assert compare.main(["--base", "diffusers==0.36.0", "--head", "diffusers"]) == 2
+    assert prepared == [
+        "diffusers==0.36.0 transformers==5.23.0",
+        "diffusers==0.41.0 transformers==5.23.0",
+    ]
+    assert capsys.readouterr().err == "compare: no space\n"
