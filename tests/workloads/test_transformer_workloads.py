@@ -203,7 +203,7 @@ def test_hooks_are_gone_after_leaving(device: CpuDevice) -> None:
 
 
 def test_a_model_without_groups_is_named() -> None:
-    assert offloading.group_hooks(torch.nn.Linear(1, 1)) == []
+    assert group_hooks(torch.nn.Linear(1, 1)) == []
 
 
 # The VAE of a video
