@@ -17,7 +17,7 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.phases import Phases, denoiser
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
-from fixtures.techniques import CATALOGUE, offloading
+from fixtures.techniques import CATALOGUE
 from fixtures.techniques.casting import layerwise_casting
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import ActivationContext, models
