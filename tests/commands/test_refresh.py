@@ -28,6 +28,7 @@ from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import Entry, Sampled
 from fixtures.records.counts import Counts
+from fixtures.records.host_work import HostWork
 from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.metrics import GIB
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -281,6 +282,26 @@ def test_an_impossible_figure_is_refused(changes: Any) -> None:
     refused = refusal(observation(**changes))
     assert refused.outcome is Outcome.BROKEN
     assert "impossible, nothing is recorded" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("lost", "what"),
+    [
+        ({"component_peak_bytes": {}}, "peak memory"),
+        ({"counts": Counts()}, "operation counts"),
+        ({"host_work": HostWork()}, "host's work"),
+    ],
+)
+def test_a_measurement_that_lost_what_the_entry_has_is_refused(
+    lost: dict[str, Any], what: str
+) -> None:
+    before = replace(recorded(), host_work=host_work(10))
+    seen = {"host_work": host_work(10), **lost}
+    refused = refusal(observation(**seen), stored=before)
+    assert refused.outcome is Outcome.BROKEN
+    assert f"no {what} was measured, but the stored entry has figures" in str(refused)
+    assert recorded(observation(**seen)), "a first record needs no figure of before"
+    assert recorded(observation(host_work=host_work(10)), stored=before)
 
 
 @pytest.mark.parametrize("judged_ms", [0.0, -1.0, math.nan, math.inf])
