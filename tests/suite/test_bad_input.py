@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from tests.support.running import own_environment, run_suite
 
 QUICK = "[storybook-fp32] and test_activation"
 STORED = REPOSITORY / "baselines" / "cpu"
+REFRESH_COMMAND = "nox -s refresh -- --perf-reason WHY"
 REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
 
 
@@ -103,6 +105,15 @@ def _add_an_orphan(path: Path) -> None:
     path.write_text(json.dumps(stored))
 
 
+def _add_a_foreign_file(path: Path) -> None:
+    path.with_name("notes.json").write_text("{}")
+
+
+def _put_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
     ("corrupt", "sentence"),
     [
@@ -111,8 +122,14 @@ def _add_an_orphan(path: Path) -> None:
         (_truncate, "is not JSON"),
         (_mistake_the_device, "was recorded on device 'nvidia-h200', not on 'fake'"),
         (_add_an_orphan, "no scenario has the entry 'no_such_technique'"),
+        (_add_a_foreign_file, "notes.json"),
+        pytest.param(
+            _put_a_pipe,
+            "is not a regular file",
+            marks=pytest.mark.skipif(os.name != "posix", reason="there are no named pipes"),
+        ),
     ],
-    ids=["missing", "no entry", "truncated", "another device's", "an orphan"],
+    ids=["missing", "no entry", "truncated", "another device's", "an orphan", "foreign", "a pipe"],
 )
 def test_a_corrupt_baseline_fails_and_says_what_to_do(
     baselines: Path, corrupt: Callable[[Path], None], sentence: str
@@ -126,6 +143,24 @@ def test_a_corrupt_baseline_fails_and_says_what_to_do(
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert sentence in result.stdout
     assert "Traceback" not in result.stdout
+    assert "During handling" not in result.stdout
+
+
+def test_the_remedy_for_a_truncated_baseline_works(baselines: Path) -> None:
+    stored = baselines / fake_bench.KEY / "storybook.json"
+    whole = stored.read_text()
+    _truncate(stored)
+    cut = stored.read_text()
+    options = (*fake_bench.OPTIONS, "--perf-baselines", str(baselines))
+    refused = run_suite(*options, *REFRESH)
+    assert refused.returncode == pytest.ExitCode.TESTS_FAILED
+    assert f"delete it and record it anew with '{REFRESH_COMMAND}" in refused.stdout
+    assert stored.read_text() == cut, "nothing stored is touched"
+    stored.unlink()
+    assert run_suite(*options, *REFRESH).returncode == pytest.ExitCode.OK
+    assert (
+        json.loads(stored.read_text())["scenarios"].keys() == json.loads(whole)["scenarios"].keys()
+    )
 
 
 def test_a_path_in_another_copy_of_the_suite_is_a_sentence(tmp_path: Path) -> None:
