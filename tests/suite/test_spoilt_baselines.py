@@ -1,0 +1,126 @@
+"""A baseline with anything odd in it: one sentence, or verdicts; and nothing stored changes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.baselines import CODEC, Baseline, BaselineError, DeviceFacts, read_baseline
+from fixtures.records.run import RunRecord
+from fixtures.scenarios import find_scenario
+from fixtures.settings import Settings
+from fixtures.suite.cases import Cases
+from fixtures.verdicts import (
+    Case,
+    Verdict,
+    judge_counts,
+    judge_host_calls,
+    judge_latency,
+    judge_peak_memory,
+)
+from tests.support.fake_device import FakeDevice
+from tests.support.odd import CUT, DROPPED, ODD, Place, places, spoilt
+from tests.support.runs import counts, entry, host_work, timing
+
+SCENARIO = find_scenario("storybook", "bf16")
+SOUND = Baseline(
+    workload="storybook",
+    device=DeviceFacts("fake", {"processor": "Testron 9000"}),
+    scenarios={
+        name: entry(host_work=host_work(), counts=counts(mm=3, add=1)) for name in ("bf16", "fp32")
+    },
+)
+TEXT = SOUND.text()
+DOCUMENT = json.loads(TEXT)
+PLACES = list(places(DOCUMENT))
+
+
+def stored(folder: Path, text: str) -> Path:
+    path = folder / "fake" / "storybook.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def case_of(folder: Path) -> Case:
+    cases = Cases(FakeDevice(), Settings(), BaselineStore(folder), RunRecord(), comparisons=3)
+    return cases.case(SCENARIO)
+
+
+def verdicts(case: Case) -> Iterator[Verdict]:
+    """Everything that is judged against an entry."""
+    yield judge_counts(case, counts(mm=3), {})
+    yield judge_host_calls(case, host_work())
+    yield judge_peak_memory(case, {"whole": 7 << 20}, "ledger")
+    yield from judge_latency(case, [timing(), timing(1.1)])
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.sampled_from(PLACES), odd=st.sampled_from(ODD))
+def test_a_spoilt_baseline_is_refused_in_one_sentence_or_judged(
+    place: Place, odd: Any, tmp_path: Path
+) -> None:
+    text = spoilt(DOCUMENT, place, odd)
+    path = stored(tmp_path, text)
+    refusal, case = "", None
+    try:
+        case = case_of(tmp_path)
+    except BaselineError as error:
+        refusal = str(error)
+    if case is None:
+        assert str(path) in refusal
+        assert refusal.isprintable()
+    else:
+        for verdict in verdicts(case):
+            assert "\n" not in verdict.sentence
+            assert all(map(math.isfinite, filter(None, (verdict.measured, verdict.baseline))))
+    assert path.read_text(encoding="utf-8") == text
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.sampled_from(PLACES), odd=st.sampled_from(ODD))
+def test_a_refresh_over_a_spoilt_baseline_writes_a_whole_one_or_nothing(
+    place: Place, odd: Any, tmp_path: Path
+) -> None:
+    text = spoilt(DOCUMENT, place, odd)
+    path = stored(tmp_path, text)
+    store, refusal = BaselineStore(tmp_path), ""
+    try:
+        store.stage("fake", "storybook", "bf16", entry())
+        store.commit()
+    except BaselineError as error:
+        refusal = str(error)
+    if refusal:
+        assert str(path) in refusal
+        assert path.read_text(encoding="utf-8") == text
+    else:
+        written = read_baseline(path, device_key="fake", workload="storybook")
+        assert written.scenarios["bf16"] == entry()
+
+
+def test_most_of_them_are_refused_and_a_sound_one_is_not(tmp_path: Path) -> None:
+    stored(tmp_path, TEXT)
+    assert {one.outcome.value for one in verdicts(case_of(tmp_path))} >= {"pass"}
+    refused = 0
+    for place in PLACES[::5]:
+        for odd in ODD:
+            stored(tmp_path, spoilt(DOCUMENT, place, odd))
+            try:
+                case_of(tmp_path)
+            except BaselineError:
+                refused += 1
+    assert refused > len(PLACES[::5]) * len(ODD) // 3
+
+
+@pytest.mark.parametrize("odd", [DROPPED, CUT])
+def test_a_document_is_spoilt_where_it_was_meant_to_be(odd: str) -> None:
+    assert spoilt(DOCUMENT, ("workload",), odd) != json.dumps(DOCUMENT)
+    assert CODEC.load(TEXT, "it") == SOUND
