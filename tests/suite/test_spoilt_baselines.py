@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import CODEC, Baseline, BaselineError, DeviceFacts, read_baseline
 from fixtures.records.run import RunRecord
+from fixtures.report.plain import printed
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
@@ -80,7 +81,7 @@ def test_a_spoilt_baseline_is_refused_in_one_sentence_or_judged(
         assert refusal.isprintable()
     else:
         for verdict in verdicts(case):
-            assert "\n" not in verdict.sentence
+            assert printed(verdict.sentence).isprintable()
             assert all(map(math.isfinite, filter(None, (verdict.measured, verdict.baseline))))
     assert path.read_text(encoding="utf-8") == text
 
