@@ -95,8 +95,9 @@ def vae_encoder_in(dtype: torch.dtype) -> Spoil:
 
 
 def one_layer_in_fp32(pipeline: Any) -> None:
-    pipeline.unet.conv_in.float()
-    pipeline.unet.conv_in.forward = partial(upcast, pipeline.unet.conv_in)
+    # Not the first one: its dtype is what the UNet takes for its own.
+    pipeline.unet.conv_out.float()
+    pipeline.unet.conv_out.forward = partial(upcast, pipeline.unet.conv_out)
 
 
 def computed_in_fp32(pipeline: Any) -> None:
@@ -279,7 +280,7 @@ ON_THE_CPU = [
         for name in ("bf16", "fp16")
         for how, spoil, says in (
             ("not all of the VAE", vae_encoder_in(torch.float32), "vae.encoder."),
-            ("one layer left in fp32", one_layer_in_fp32, "unet.conv_in.weight is torch.float32"),
+            ("one layer left in fp32", one_layer_in_fp32, "unet.conv_out.weight is torch.float32"),
             ("computed in fp32", computed_in_fp32, "of the matrix operations ran in"),
         )
     ),
