@@ -1,0 +1,239 @@
+"""Offloading that holds for a part of the weights, or of the time, is inactive; so is TF32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module, remove_hook_from_module
+from diffusers.hooks import HookRegistry, apply_group_offloading
+from diffusers.models.attention_processor import SlicedAttnProcessor
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.simulation import DEVICE
+from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
+from fixtures.techniques.registry import CalledWithin, models, switched
+from fixtures.workloads import Workload
+from tests.support.half_done import STEPS, HalfDone, Spoil, complaint, nothing
+from tests.support.simulated_runs import small
+
+MATMUL = torch.backends.cuda.matmul
+
+
+def workload_of(name: str) -> Workload:
+    """As small as the technique allows: tiles need an image larger than one."""
+    side_px = 128 if "tiling" in name else 64
+    return small(width=side_px, height=side_px, steps=STEPS)
+
+
+def tf32_off_inside(pipeline: CalledWithin) -> None:
+    pipeline._pipeline = CalledWithin(
+        pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", "ieee")
+    )
+
+
+def tf32_on_inside(pipeline: CalledWithin) -> None:
+    pipeline._pipeline = CalledWithin(
+        pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", "tf32")
+    )
+
+
+def all_in_half(pipeline: Any) -> None:
+    for model in models(pipeline).values():
+        model.half()
+
+
+# Accelerate's hooks
+
+
+def align_hooks(model: Any) -> list[Any]:
+    hooks = (getattr(module, "_hf_hook", None) for module in model.modules())
+    return [one for hook in hooks for one in getattr(hook, "hooks", [hook]) if one is not None]
+
+
+def leaves_stay(pipeline: Any) -> None:
+    for hook in align_hooks(pipeline.unet):
+        hook.post_forward = lambda module, output: output
+
+
+def the_unet_stays(pipeline: Any) -> None:
+    remove_hook_from_module(pipeline.unet, recurse=True)
+    pipeline.unet.to(DEVICE)
+
+
+def the_unet_as_a_whole(pipeline: Any) -> None:
+    unet = pipeline.unet
+    remove_hook_from_module(unet, recurse=True)
+    weights = {name: one.to("cpu") for name, one in unet.state_dict().items()}
+    hook = AlignDevicesHook(
+        execution_device=DEVICE, offload=True, weights_map=weights, place_submodules=True
+    )
+    add_hook_to_module(unet, hook)
+
+
+def the_vae_is_excluded(pipeline: Any) -> None:
+    pipeline.model_cpu_offload_seq = "text_encoder->unet"
+    pipeline._exclude_from_cpu_offload = ["vae"]
+    pipeline.enable_model_cpu_offload(device=DEVICE)
+
+
+def components_leave_at_the_end(pipeline: Any) -> None:
+    """Each hook forgets which component came before."""
+    renewed = pipeline.maybe_free_model_hooks
+
+    def renew() -> None:
+        renewed()
+        for hook in pipeline._all_hooks:
+            hook.hook.prev_module_hook = None
+
+    pipeline.maybe_free_model_hooks = renew
+
+
+def components_never_leave(pipeline: Any) -> None:
+    pipeline.maybe_free_model_hooks = lambda: None
+
+
+# Groups
+
+
+def ungrouped(model: Any) -> None:
+    registry = HookRegistry.check_if_exists_or_initialize(model)
+    registry.remove_hook("group_offloading", recurse=True)
+    for name in ("lazy_prefetch_group_offloading", "layer_execution_tracker"):
+        registry.remove_hook(name, recurse=True)
+
+
+def regrouped(part: str, **options: Any) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        model = getattr(pipeline, part)
+        ungrouped(model)
+        apply_group_offloading(model, onload_device=DEVICE, **options)
+
+    return spoil
+
+
+def the_unet_is_ungrouped(pipeline: Any) -> None:
+    ungrouped(pipeline.unet)
+    pipeline.unet.to(DEVICE)
+
+
+def half_of_the_unet_is_ungrouped(pipeline: Any) -> None:
+    hooked = [module for module in pipeline.unet.modules() if group_hooks(module)]
+    leaves = [module for module in hooked if not list(module.children())]
+    for module in leaves[::2]:
+        ungrouped(module)
+        module.to(DEVICE)
+
+
+def groups_stay(part: str) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        for hook in group_hooks(getattr(pipeline, part)):
+            hook.group.offload_ = lambda: None
+
+    return spoil
+
+
+def groups_leave_before_the_vae(pipeline: Any) -> None:
+    """All of the UNet's groups gather, and leave together once it is done."""
+    leave = [hook.group.offload_ for hook in group_hooks(pipeline.unet)]
+    groups_stay("unet")(pipeline)
+    decode = pipeline.vae.decode
+
+    def decode_alone(*args: Any, **kwargs: Any) -> Any:
+        for group in leave:
+            group()
+        return decode(*args, **kwargs)
+
+    pipeline.vae.decode = decode_alone
+
+
+def half_of_the_streams(pipeline: Any) -> None:
+    for hook in group_hooks(pipeline.unet)[::2]:
+        hook.group.stream = None
+
+
+NEVER_AGAIN = "weights of unet stayed on cuda"
+CASES = [
+    HalfDone("fp32", "TF32", tf32_on_inside, "was 'tf32' during the call, not 'ieee'"),
+    HalfDone("tf32", "switched off inside", tf32_off_inside, "was 'ieee' during the call"),
+    HalfDone("tf32", "without fp32 weights", all_in_half, "is torch.float16, not torch.float32"),
+    HalfDone(
+        "sequential_cpu_offload", "leaves stay", leaves_stay, "is not offloaded between calls"
+    ),
+    HalfDone("sequential_cpu_offload", "the UNet stays", the_unet_stays, "unet."),
+    HalfDone("sequential_cpu_offload", "as a whole", the_unet_as_a_whole, "comes with all that"),
+    HalfDone("model_cpu_offload", "not the VAE", the_vae_is_excluded, "2 of 3 components"),
+    HalfDone(
+        "model_cpu_offload", "all leave at the end", components_leave_at_the_end, "of text_encoder"
+    ),
+    HalfDone("model_cpu_offload", "none leaves", components_never_leave, "of vae stayed on cuda"),
+    *(
+        HalfDone(name, how, spoil, says)
+        for name in ("group_offload_leaf", "group_offload_block", "group_offload_stream")
+        for how, spoil, says in (
+            ("groups stay", groups_stay("unet"), NEVER_AGAIN),
+            ("groups leave together", groups_leave_before_the_vae, "before the denoiser's last"),
+        )
+    ),
+    HalfDone(
+        "group_offload_leaf", "of the text encoder stay", groups_stay("text_encoder"), "encoder"
+    ),
+    HalfDone("group_offload_leaf", "not the UNet", the_unet_is_ungrouped, "unet carries"),
+    HalfDone(
+        "group_offload_leaf", "half", half_of_the_unet_is_ungrouped, "of unet are in no group"
+    ),
+    HalfDone(
+        "group_offload_leaf",
+        "by blocks",
+        regrouped("unet", offload_type=BLOCK, num_blocks_per_group=2),
+        "groups of unet are block_level",
+    ),
+    HalfDone(
+        "group_offload_block",
+        "huge groups",
+        regrouped("vae", offload_type=BLOCK, num_blocks_per_group=10**6),
+        "a group of vae holds 3 modules, not 2",
+    ),
+    HalfDone(
+        "group_offload_block",
+        "by leaves",
+        regrouped("unet", offload_type=LEAF),
+        "groups of unet are leaf_level",
+    ),
+    HalfDone(
+        "group_offload_stream",
+        "no stream",
+        regrouped("unet", offload_type=LEAF),
+        "groups of unet have a stream",
+    ),
+    HalfDone("group_offload_stream", "half the streams", half_of_the_streams, "have a stream"),
+    HalfDone(
+        "sequential_cpu_offload_attention_slicing",
+        "huge slices",
+        lambda p: p.unet.set_attn_processor(SlicedAttnProcessor(10**6)),
+        "nothing is sliced",
+    ),
+    HalfDone("sequential_cpu_offload_attention_slicing", "leaves stay", leaves_stay, "offloaded"),
+    HalfDone(
+        "group_offload_leaf_vae_tiling", "untiled", lambda p: p.vae.disable_tiling(), "1 calls"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def device() -> SimulatedDevice:
+    return SimulatedDevice()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_half_done_offloading_is_inactive(case: HalfDone, device: SimulatedDevice) -> None:
+    reason = complaint(case.technique, workload_of(case.technique), device, case.spoil)
+    assert reason is not None
+    assert case.says in reason
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize("name", sorted({case.technique for case in CASES}))
+def test_done_in_full_it_is_active(name: str, device: SimulatedDevice) -> None:
+    assert complaint(name, workload_of(name), device, nothing) is None
