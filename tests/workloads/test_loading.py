@@ -24,21 +24,6 @@ from tests.support.small_workloads import SMALL
 UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pipelines") / "small"
-    SMALL["sd15"]("", torch.float32).save_pretrained(folder, safe_serialization=True)
-    return folder
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
-    """A copy to be damaged."""
-    copy = tmp_path / "pipeline"
-    shutil.copytree(saved, copy)
-    return copy
-
-
 def refusal(weights: str | Path) -> str:
     """What loading says, which must be one sentence with a remedy."""
     with pytest.raises(WorkloadError) as refused:

@@ -17,7 +17,6 @@ from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.layouts import SCHEDULERS
 from fixtures.workloads.loading import load_pipeline
 from fixtures.workloads.plain_folder import CODE, FLAGS, UnfitFolderError, check_keys
-from tests.support.small_workloads import SMALL
 
 CONFIGURATIONS = [
     "unet/config.json",
@@ -54,21 +53,6 @@ class Trap:
 
     def __reduce__(self) -> Any:
         return os.mkdir, (str(self.mark),)
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pipelines") / "small"
-    SMALL["sd15"]("", torch.float32).save_pretrained(folder, safe_serialization=True)
-    return folder
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
-    """A copy to be damaged."""
-    copy = tmp_path / "pipeline"
-    shutil.copytree(saved, copy)
-    return copy
 
 
 def refusal(folder: Path) -> str:
