@@ -21,7 +21,7 @@ from fixtures.records.metrics import LATENCY
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.report.comparison import Change, RunComparison
-from fixtures.report.plain import escaped, escaped_line, no_commands, one_line
+from fixtures.report.plain import escaped, escaped_line, no_commands, plain_line
 from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
 from fixtures.settings import Settings
@@ -74,7 +74,7 @@ def test_a_text_is_one_paragraph_of_words_and_looks_as_it_was(words: str) -> Non
     text = escaped_line(words)
     kinds = {token.type for token in tokens_of(text)}
     assert kinds <= {"paragraph_open", "paragraph_close", "inline", "text"}
-    assert shown(text).replace(NO_WIDTH, "") == one_line(words).replace("$", "DOLLAR")
+    assert shown(text).replace(NO_WIDTH, "") == plain_line(words).replace("$", "DOLLAR")
     assert not LIVE.search(shown(text))
     assert "$" not in text
     assert "\n" not in text
