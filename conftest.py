@@ -45,6 +45,7 @@ from fixtures.suite.stash import (
     SCENARIOS,
     SETTINGS,
     STORE,
+    TO_ITS_END,
     WORKERS,
 )
 from fixtures.techniques import CATALOGUE
@@ -206,6 +207,13 @@ def _checked_device(config: pytest.Config) -> Device:
         except (BaselineError, ReportError) as error:
             raise pytest.UsageError(str(error)) from None
     return device
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    result = yield
+    session.config.stash[TO_ITS_END] = True
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,7 +8,8 @@ Python in every step, `FAKE_SLOW` takes half as long again, `FAKE_IDLE` is not i
 `FAKE_FROZEN` it fails with these words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS`
 its instruction sets, and `FAKE_LACKS` what it lacks besides. With `FAKE_ACCELERATORS` there are so
 many of them, and each observation adds a line with its worker and its accelerator to the file
-`FAKE_LOG`.
+`FAKE_LOG`. With `FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one
+between two lines of Python 3.11 may have.
 """
 
 from __future__ import annotations
@@ -156,3 +157,9 @@ def pytest_configure(config: pytest.Config) -> None:
     PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
     PATCH.setattr("fixtures.measuring.sampler.pair_of", _pair)
+
+
+def pytest_keyboard_interrupt() -> None:
+    """Fail as pytest does where a frame of the traceback has no line."""
+    if "FAKE_TRACEBACK" in os.environ:
+        raise TypeError("unsupported operand type(s) for -: 'NoneType' and 'int'")
