@@ -61,7 +61,8 @@ def lint(session: nox.Session) -> None:
     install(session, *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    workflows = sorted(str(path) for path in Path(".github/workflows").glob("*.yml"))
+    folders = (".github/workflows", "docs/workflows")
+    workflows = sorted(str(path) for folder in folders for path in Path(folder).glob("*.yml"))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
     session.run("hadolint", ".github/runner/Dockerfile")
 
@@ -129,6 +130,12 @@ def compare(session: nox.Session) -> None:
 def bisect(session: nox.Session) -> None:
     """The release or commit that did it: nox -s bisect -- --package diffusers --good ... -k ..."""
     measure(session, "-m", "fixtures.commands.bisect", *(session.posargs or ["--help"]))
+
+
+@in_environment()
+def replay(session: nox.Session) -> None:
+    """What each commit changed: nox -s replay -- --checkout ../diffusers --since DATE -k ..."""
+    measure(session, "-m", "fixtures.commands.replay", *(session.posargs or ["--help"]))
 
 
 @in_environment()

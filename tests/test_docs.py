@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "fixtures.commands.report",
     "compare": "fixtures.commands.compare.__main__",
     "bisect": "fixtures.commands.bisect.__main__",
+    "replay": "fixtures.commands.replay.__main__",
     "power": "fixtures.commands.power.__main__",
 }
 PYTEST_OPTIONS = {"--junitxml", "--collect-only"}

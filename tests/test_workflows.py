@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +13,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from fixtures.commands.compare.command_line import parsed
+from fixtures.scenarios import scenarios
+from fixtures.workloads import WORKLOADS as KNOWN_WORKLOADS
+
+DOCUMENTED = Path(__file__).parents[1] / "docs/workflows"
 WORKFLOWS = sorted((Path(__file__).parents[1] / ".github/workflows").glob("*.yml"))
 LABELLED = "pull_request"
 
@@ -74,3 +83,64 @@ def test_no_other_workflow_reaches_the_runner_or_the_secrets(path: Path) -> None
     if path.name != "perf.yml":
         for job in found["jobs"].values():
             assert "self-hosted" not in str(job["runs-on"])
+
+
+# What the docs offer for a fork of diffusers
+
+COMPARES, COMMENTS = (
+    content(DOCUMENTED / f"{name}.yml") for name in ("performance", "performance-comment")
+)
+
+
+def test_what_runs_a_pull_request_can_write_nothing_and_knows_no_secret() -> None:
+    assert COMPARES["permissions"] == {"contents": "read"}
+    assert COMPARES[True].keys() == {"pull_request"}
+    (job,) = COMPARES["jobs"].values()
+    assert "permissions" not in job
+    checkouts = [step for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert [step["with"]["persist-credentials"] for step in checkouts] == [False] * 3
+    assert "secrets." not in (DOCUMENTED / "performance.yml").read_text(encoding="utf-8")
+
+
+def test_what_comments_runs_nothing_of_the_pull_request() -> None:
+    assert COMMENTS[True] == {
+        "workflow_run": {"workflows": ["performance"], "types": ["completed"]}
+    }
+    assert COMMENTS["permissions"] == {"actions": "read", "pull-requests": "write"}
+    (job,) = COMMENTS["jobs"].values()
+    assert not [step for step in job["steps"] if "checkout" in step.get("uses", "")]
+    # Whatever an artifact holds is a file's content, and never a word of a command.
+    for step in job["steps"]:
+        assert "${{" not in step.get("run", "")
+
+
+@pytest.mark.parametrize("number", ["12; rm -rf /", "", "$(id)", "../1", "12 34"])
+def test_a_pull_request_s_number_is_a_number(number: str, tmp_path: Path) -> None:
+    (job,) = COMMENTS["jobs"].values()
+    script = job["steps"][-1]["run"]
+    said = tmp_path / "said"
+    (tmp_path / "gh").write_text(f'#!/bin/sh\necho "$@" > {said}\n')
+    (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "summary.md").write_text("text")
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for given, code in ((number, 1), ("4711", 0)):
+        (tmp_path / "report" / "pull-request").write_text(given + "\n")
+        done = subprocess.run(
+            ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False
+        )
+        assert done.returncode == code
+        assert said.exists() == (code == 0)
+    assert said.read_text().startswith("pr comment 4711 --body-file body.md")
+
+
+def test_the_documented_comparison_is_one_that_the_command_takes() -> None:
+    (job,) = COMPARES["jobs"].values()
+    (command,) = (step["run"] for step in job["steps"] if step.get("name") == "Compare")
+    words = shlex.split(command.replace("$SCENARIOS", COMPARES["env"]["SCENARIOS"]))
+    options = parsed(words[words.index("--") + 1 :], None)
+    known = {one.id for one in scenarios(KNOWN_WORKLOADS)}
+    assert options.perf_device == "simulated"
+    named = re.findall(r"\[(.+?)\]", options.keyword)
+    assert named
+    assert set(named) <= known

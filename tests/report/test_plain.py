@@ -7,7 +7,6 @@ import re
 import unicodedata
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import ComparedFigure
 from fixtures.commands.compare.table import render as render_comparison
 from fixtures.records.metrics import LATENCY
@@ -181,10 +181,7 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
 def test_a_comparison_s_words_are_no_command() -> None:
     one = replace(verdict("storybook-fp16", Outcome.BROKEN), sentence="broken\n::error::x\x1b[31m")
     figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
-    side = SimpleNamespace(software={})
-    compared: Any = SimpleNamespace(
-        base=side, head=side, figures=[figure], failed=[figure], compared=set()
-    )
+    compared = Compared(run_record(), run_record(), [figure])
     text = render_comparison(compared, color=False)
     assert "\x1b" not in text
     assert "\\x1b[31m ::error::x" in text

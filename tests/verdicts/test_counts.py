@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -176,25 +177,25 @@ def test_totals_leave_out_single_operations_and_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "allowed", "outcome"),
+    ("now", "limit", "outcome"),
     [
         (14, 0.0, Outcome.PASS),
         (15, 0.0, Outcome.REGRESSION),
         (13, 0.0, Outcome.IMPROVEMENT),
-        (15, 0.1, Outcome.PASS),
-        (16, 0.1, Outcome.REGRESSION),
-        (13, 0.1, Outcome.PASS),
-        (12, 0.1, Outcome.IMPROVEMENT),
+        (15, 1.4, Outcome.PASS),
+        (16, 1.4, Outcome.REGRESSION),
+        (13, 1.4, Outcome.PASS),
+        (12, 1.4, Outcome.IMPROVEMENT),
     ],
 )
 def test_a_total_is_judged_exactly_or_by_what_is_allowed(
-    now: int, allowed: float, outcome: Outcome
+    now: int, limit: float, outcome: Outcome
 ) -> None:
-    verdict = judge_total(SIDES, OPERATIONS, Counts({OPERATIONS: now}), allowed)
+    verdict = judge_total(SIDES, OPERATIONS, replace(BASE, totals={OPERATIONS: now}), limit)
     assert verdict.outcome is outcome
     assert verdict.metric == OPERATIONS
     assert (verdict.measured, verdict.baseline) == (now, 14)
-    assert verdict.limit == pytest.approx(14 * (1 + allowed))
+    assert verdict.limit == pytest.approx(14 + limit)
 
 
 def test_a_total_that_base_lacks_is_more() -> None:

@@ -13,9 +13,10 @@ from fixtures.commands.bisect import git_step
 from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Step, StepCache
-from fixtures.commands.bisect.worktrees import REQUEST, STEP_REQUEST, StepRequest, git
+from fixtures.commands.bisect.worktrees import REQUEST, STEP_REQUEST, StepRequest
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
+from fixtures.commands.worktrees import git
 
 Run = Callable[..., int]
 METRIC = ["-k", "x", "--metric", "latency"]

@@ -18,6 +18,7 @@ from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
+from fixtures.verdicts import Limits
 from tests.support.fake_side import COMMAND
 
 KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==0.42.0": "broken"}
@@ -45,7 +46,7 @@ class FakeEnvironments(Environments):
 def good_side(folder: Path, release: str) -> GoodSide:
     question, installed = Question("counts", "worse"), Requirements.parse([release])
     environments = FakeEnvironments(folder)
-    return GoodSide(installed, question, FOUND, Settings(), 0.0, folder, environments)
+    return GoodSide(installed, question, FOUND, Settings(), Limits(), folder, environments)
 
 
 @pytest.fixture

@@ -16,11 +16,10 @@ from fixtures.commands.bisect.worktrees import (
     REQUEST,
     STEP_REQUEST,
     SUSPECTS,
-    GitError,
     Worktrees,
-    git,
     is_newer,
 )
+from fixtures.commands.worktrees import GitError, git
 
 STEP = """
 import subprocess, sys

@@ -19,11 +19,13 @@ from fixtures.records.run import RESULTS
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
+from fixtures.verdicts import Limits
 from tests.support.fake_side import COMMAND
 
 FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
 EXACT = ("peak_memory", "counts")
+EXACTLY = Limits(exact=True)
 METRIC_NAMES = {"peak memory", "operations", "host calls (a step)", "SSIM", "latency"}
 Compare = Callable[..., Compared]
 
@@ -40,10 +42,10 @@ def compare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compare]:
         return made[name, kind]
 
     def run(
-        base: str, head: str, metrics: Sequence[str] = METRICS, allowed: float = 0.0
+        base: str, head: str, metrics: Sequence[str] = METRICS, limits: Limits = EXACTLY
     ) -> Compared:
         sides = (side("base", base), side("head", head))
-        return Comparing(*sides, metrics, allowed, show=lambda text: None).run(FOUND)
+        return Comparing(*sides, metrics, limits, show=lambda text: None).run(FOUND)
 
     yield run
     for one in made.values():
@@ -67,8 +69,8 @@ def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> Non
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     assert closing_line(compared) == (
-        "2 scenarios compared: 0 regressions, 0 failing on head alone, 0 improvements, "
-        "0 inconclusive, 10 figures passed; 0 scenarios not compared"
+        "2 scenarios compared: 0 findings, of which 0 failed, 0 improved, 0 inconclusive, "
+        "0 within limits; 0 scenarios not compared"
     )
 
 
@@ -101,15 +103,24 @@ def test_more_python_in_a_step_is_a_difference(
     assert outcomes(compared) == {"host calls (a step)": outcome}
     texts = ("600", "650", "+8.3 %") if kind == "more" else ("600", "550", "-8.3 %")
     assert compared.figures[0].texts == texts
-    allowed = compare("sound", kind, ("host_calls",), allowed=0.1)
+    allowed = compare("sound", kind, ("host_calls",), Limits(0.1))
     assert outcomes(allowed) == {"host calls (a step)": Outcome.PASS}
-    assert "host calls (a step)" in render(allowed, color=False)
+    assert "within limits: host calls (a step)" in render(allowed, color=False)
 
 
 def test_exact_figures_may_be_allowed_to_change(compare: Compare) -> None:
-    compared = compare("sound", "more", EXACT, allowed=0.1)
+    compared = compare("sound", "more", EXACT, Limits(0.1, exact=True))
     assert set(outcomes(compared).values()) == {Outcome.PASS}
     assert "operations" in render(compared, color=False)
+
+
+def test_one_operation_in_fourteen_is_material_and_one_byte_is_not(compare: Compare) -> None:
+    compared = compare("sound", "more", EXACT, Limits())
+    assert outcomes(compared) == {
+        "peak memory": Outcome.PASS,
+        "peak memory (vae)": Outcome.PASS,
+        "operations": Outcome.REGRESSION,
+    }
 
 
 def test_a_slower_head_fails_and_a_faster_one_is_an_improvement(compare: Compare) -> None:
@@ -234,7 +245,7 @@ def test_two_devices_cannot_be_compared(compare: Compare) -> None:
 
 
 def test_the_table_names_changed_packages_and_hides_what_is_equal(compare: Compare) -> None:
-    text = render(compare("sound", "more", EXACT), color=False)
+    text = render(compare("sound", "more", EXACT), color=False, table=True)
     assert "changed from base to head: diffusers 0.42.1 -> 0.43.0" in text
     assert "536,870,912" in text
     assert "flops" not in text

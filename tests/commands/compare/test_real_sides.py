@@ -21,6 +21,7 @@ from fixtures.measuring.sampler import interleaved
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
+from fixtures.verdicts import Limits
 
 SDPA = find_scenario("storybook", "sdpa")
 EXACT = ("peak_memory", "counts", "images")
@@ -56,7 +57,8 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
 
 
 def compared(base: RemoteSide, head: RemoteSide, metrics: Sequence[str]) -> Compared:
-    return Comparing(base, head, metrics=metrics, show=lambda text: None).run([SDPA])
+    limits = Limits(exact=True)
+    return Comparing(base, head, metrics, limits, show=lambda text: None).run([SDPA])
 
 
 def test_a_side_is_equal_to_itself_in_every_exact_figure(sides: Sides) -> None:
@@ -106,7 +108,7 @@ def test_the_command_says_its_verdict_by_its_exit_code(
     report = ["--perf-report", str(tmp_path / "report")]
     assert command.main([*arguments, *options, *report]) == 0
     said = capsys.readouterr().out
-    assert "1 scenario compared: 0 regressions" in said
+    assert "1 scenario compared: 0 findings" in said
     assert (tmp_path / "report" / "report.html").is_file()
     assert command.main([*arguments, "-k", "nothing"]) == 2
     assert "no scenario is selected by" in capsys.readouterr().err

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.bisect.worktrees import git
 from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.installer import InstallationError, Installer, run
 from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.worktrees import git
 from tests.support.tiny_package import OfflineUv, TinyPackage
 
 

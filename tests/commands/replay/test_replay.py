@@ -1,0 +1,173 @@
+"""A replay: every commit measured once, the change points found, an interruption survived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.installer import InstallationError
+from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.replay import __main__ as command
+from fixtures.commands.replay.changes import change_points
+from fixtures.commands.replay.commits import Commit, commits_of
+from fixtures.commands.replay.page import bisection, lines, page
+from fixtures.commands.replay.recordings import Recordings
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import RESULTS, RunRecord
+from fixtures.scenarios import find_scenario
+from fixtures.settings import Settings
+from fixtures.verdicts import Limits
+from tests.support.fake_side import COMMAND
+from tests.support.tiny_package import TinyPackage
+
+FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
+KINDS = ("sound", "sound", "more", "broken", "more")
+"""What each commit of the checkout is as a side."""
+
+
+@dataclass
+class FakeEnvironments(Environments):
+    """Each commit is a fake side, of the kind that its module names."""
+
+    installed: list[str] = field(default_factory=list)
+    refused: str = ""
+
+    def prepare(self, requirements: Requirements) -> Environment:
+        place = Path(requirements.texts[0].partition(" @ ")[2].removeprefix("file://"))
+        kind = (place / "tiny.py").read_text().split("'")[1].split()[0]
+        self.installed.append(kind)
+        if kind == self.refused:
+            raise InstallationError(f"{requirements} cannot be installed: no such release")
+        return _FakeEnvironment(place, kind)
+
+
+class _FakeEnvironment(Environment):
+    @property
+    def command(self) -> list[str]:
+        return [*COMMAND, self.requirements]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    package = TinyPackage(tmp_path / "tiny")
+    versioned = package.folder / "src" / "tiny" / "__init__.py"
+    versioned.parent.mkdir(parents=True)
+    versioned.write_text('__version__ = "1.0"\n')
+    for number, kind in enumerate(KINDS):
+        package.commit(f"{kind} change (#{100 + number})")
+    return package.folder
+
+
+def recordings(tmp_path: Path, checkout: Path) -> tuple[Recordings, FakeEnvironments]:
+    environments = FakeEnvironments(tmp_path / "environments")
+    made = Recordings(
+        checkout,
+        tmp_path / "results",
+        tmp_path / "worktrees",
+        FOUND,
+        Settings(),
+        environments=environments,
+        show=lambda text: None,
+    )
+    return made, environments
+
+
+def commits(checkout: Path) -> list[Commit]:
+    return commits_of(checkout, "2000-01-01", "HEAD", 1)
+
+
+def points_of(measured: list[tuple[Commit, RunRecord]], limits: Limits) -> dict[str, list[Outcome]]:
+    found = change_points(measured, FOUND, "cpu", "replay", limits)
+    return {point.commit.pull_request: [one.outcome for one in point.findings] for point in found}
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_each_change_is_found_at_its_commit(tmp_path: Path, checkout: Path, at_once: int) -> None:
+    made, environments = recordings(tmp_path, checkout)
+    measured = made.all_of(commits(checkout), at_once)
+    assert sorted(environments.installed) == sorted(KINDS)
+    points = points_of(measured, Limits())
+    # The fp32 scenario of a broken side runs as on a sound one; what a broken one becomes does not
+    # count, for there is nothing to compare with.
+    assert set(points) == {"102", "103", "104"}
+    assert points["102"][0] is Outcome.REGRESSION
+    assert points["103"] == [Outcome.BROKEN, Outcome.IMPROVEMENT, Outcome.IMPROVEMENT]
+    assert Outcome.BROKEN not in points["104"]
+    assert not list((tmp_path / "worktrees").glob("slot-*"))
+
+
+def test_what_was_measured_is_not_measured_again(tmp_path: Path, checkout: Path) -> None:
+    made, environments = recordings(tmp_path, checkout)
+    first = commits(checkout)[:2]
+    before = made.all_of(first, 1)
+    environments.installed.clear()
+    assert made.all_of(first, 1) == before
+    assert not environments.installed
+    made.path(first[0]).write_text("{")
+    made.all_of(first, 1)
+    assert environments.installed == [KINDS[0]]
+    # Another scenario asks for more than is stored.
+    more = replace(made, found=[*FOUND, find_scenario("storybook", "sdpa")])
+    more.all_of(first, 1)
+    assert len(environments.installed) == 3
+
+
+def test_what_cannot_be_installed_is_left_out(tmp_path: Path, checkout: Path) -> None:
+    made, environments = recordings(tmp_path, checkout)
+    environments.refused = "broken"
+    measured = made.all_of(commits(checkout), 1)
+    assert [commit.pull_request for commit, _ in measured] == ["100", "101", "102", "104"]
+    notes = RESULTS.read(made.path(commits(checkout)[3])).notes
+    assert any("cannot be installed" in note for note in notes)
+
+
+def test_a_change_point_names_its_pull_request_and_its_bisection(
+    tmp_path: Path, checkout: Path
+) -> None:
+    made, _ = recordings(tmp_path, checkout)
+    measured = made.all_of(commits(checkout)[:3], 1)
+    [point] = change_points(measured, FOUND, "cpu", "replay", Limits())
+    name, link, *findings = lines(point)
+    assert name.endswith("more change (#102)")
+    assert link.strip() == "https://github.com/huggingface/diffusers/pull/102"
+    assert findings[0].startswith("   regression: ")
+    command_line = bisection(point, checkout, "--perf-device cpu ", "[storybook-fp32]")
+    assert f"--good {point.before.sha[:10]} --bad {point.commit.sha[:10]}" in command_line
+    assert "--metric operations --change worse" in command_line
+    html = page(measured, [point])
+    assert "more change (#102)" in html
+    assert "Nothing beyond its limits" not in html
+    assert "Nothing beyond its limits" in page(measured[:2], [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--perf-device", "cuda"],
+            "a replay compares exact figures, which only simulated and cpu",
+        ),
+        (["--since", "2100-01-01"], "has 0 commits since 2100-01-01"),
+        (["-k", "nothing"], "no scenario is selected by"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said_in_a_sentence(
+    tmp_path: Path,
+    checkout: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    given = ["--checkout", str(checkout), "--since", "2000-01-01", *arguments]
+    assert command.main([*given, "--perf-report", str(tmp_path / "replay")]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two"])
+def test_every_and_jobs_are_whole_numbers(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--checkout", ".", "--since", "2000-01-01", "--every", given])
+    assert f"{given!r} is not a whole number above zero." in capsys.readouterr().err
