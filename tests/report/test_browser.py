@@ -124,6 +124,18 @@ def test_a_narrow_screen_scrolls_the_table_and_not_the_page(opened: Page) -> Non
     assert box["width"] <= 360
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_each_scenario_shows_its_image_and_the_page_fits(opened: Page, width: int) -> None:
+    opened.set_viewport_size({"width": width, "height": 800})
+    small = opened.get_by_role("img", name="storybook-fp16 draws")
+    assert small.is_visible()
+    assert small.get_attribute("src") == opened.locator(
+        "[data-name=storybook-fp16] .over"
+    ).first.get_attribute("src")
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.get_by_role("img", name="storybook-tf32 draws").count() == 0
+
+
 def test_a_thousand_scenarios_open_filter_and_scroll(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(page(large_run(), strict=False), encoding="utf-8")
