@@ -145,7 +145,7 @@ def test_latencies_are_told_together_and_what_does_not_run_by_its_reason() -> No
     ]
     crash = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it does not work"))
     broken, latency = findings_of(replace(base, figures=[*slower, crash]))
-    assert broken.title == "run runs on base, and on head: it does not work"
+    assert broken.title == "runs on base, and on head: it does not work"
     assert (latency.cause, latency.moved) == ("", "latency +5.0 % to +10.0 %")
     assert latency.scenarios == ("sd15-fp32", "sd15-bf16")
 
