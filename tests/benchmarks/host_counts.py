@@ -1,0 +1,170 @@
+"""Whether the host's work repeats, and what counting costs: `python -m tests.benchmarks.host_counts`.
+
+Fresh processes observe the same scenarios, each in another order, every second one beside a load on
+all cores; on the simulated device a run of the suite in two workers of pytest-xdist comes on top.
+Every figure must be the same in all of them, down to the calls of every function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from fixtures.devices import open_device
+from fixtures.devices.profiles import DEFAULT_PROFILE
+from fixtures.measuring import observation
+from fixtures.records.host_work import HostWork
+from fixtures.records.run import RESULTS
+from fixtures.scenarios import find_scenario
+from fixtures.settings import REPOSITORY
+
+SCENARIOS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "cpu": [
+        ("storybook", technique)
+        for technique in ("fp32", "bf16", "attention_slicing", "vae_slicing", "channels_last")
+    ],
+    "simulated": [
+        ("sd15", "fp32"),
+        ("sd15", "model_cpu_offload"),
+        ("sd15", "sequential_cpu_offload"),
+        ("sd15", "group_offload_leaf"),
+    ],
+}
+"""Workload and technique, by device."""
+SPAWN: Final = multiprocessing.get_context("spawn")
+
+Found = dict[str, tuple[HostWork, float, float]]
+"""By scenario: the host's work, and seconds of an observation with and without counting it."""
+
+
+class _NotCounted:
+    """Stands where the counter stands, and lets nothing be reported."""
+
+    def __enter__(self) -> _NotCounted:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is open."""
+
+    def work(self) -> HostWork:
+        """Nothing."""
+        return HostWork()
+
+
+def _observe_all(device_key: str, seed: int) -> Found:
+    """What a fresh process sees, in an order of its own."""
+    device = open_device(device_key, DEFAULT_PROFILE)
+    order = list(SCENARIOS[device_key])
+    random.Random(seed).shuffle(order)
+    counting, found = observation._host_calls, {}
+    for workload, technique in order:
+        scenario = find_scenario(workload, technique)
+        took_s = []
+        for how in (counting, lambda *_: (_NotCounted(), True)):
+            observation._host_calls = how  # type: ignore[assignment]
+            start_s = time.perf_counter()
+            observed = observation.observe(scenario, device)
+            took_s.append(time.perf_counter() - start_s)
+            if how is counting:
+                work = observed.host_work
+        found[scenario.id] = (work, took_s[0], took_s[1])
+    return found
+
+
+def _spin(until: float) -> None:
+    while time.monotonic() < until:
+        pass
+
+
+@contextmanager
+def _load() -> Iterator[None]:
+    """Keep every core busy."""
+    until = time.monotonic() + 3600
+    spinning = [SPAWN.Process(target=_spin, args=(until,)) for _ in range(os.cpu_count() or 1)]
+    for one in spinning:
+        one.start()
+    try:
+        yield
+    finally:
+        for one in spinning:
+            one.kill()
+            one.join()
+
+
+def _in_fresh_process(device_key: str, seed: int) -> Found:
+    with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
+        return pool.submit(_observe_all, device_key, seed).result()
+
+
+def _in_workers(device_key: str) -> dict[str, HostWork]:
+    """The same of a run of the suite in two workers."""
+    names = " or ".join(f"[{workload}-{technique}]" for workload, technique in SCENARIOS[device_key])
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "perf_tests", "-q", "-n", "2", "-k", names),
+                *("--perf-device", device_key, "--perf-report", folder),
+            ],
+            cwd=REPOSITORY,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        run = RESULTS.read(Path(folder) / "results.json")
+    return {id_: record.host_work for id_, record in run.scenarios.items()}
+
+
+def _trial(device_key: str, processes: int) -> bool:
+    """Print what was seen on one device; whether every process saw the same."""
+    alone, seen = [], []
+    for seed in range(processes):
+        if seed % 2:
+            with _load():
+                found = _in_fresh_process(device_key, seed)
+        else:
+            found = _in_fresh_process(device_key, seed)
+            alone.append(found)
+        seen.append({id_: work for id_, (work, _, _) in found.items()})
+        print(f"  {device_key}: process {seed + 1} of {processes}", file=sys.stderr)
+    if device_key == "simulated":
+        seen.append(_in_workers(device_key))
+    equal = True
+    for id_ in sorted(seen[0]):
+        works = [one[id_] for one in seen]
+        different = sum(work != works[0] for work in works)
+        equal = equal and not different and bool(works[0])
+        calls = sum(calls.functions + calls.builtins for calls in works[0].step.packages.values())
+        counted_s, not_counted_s = (median(one[id_][part] for one in alone) for part in (1, 2))
+        print(
+            f"| `{id_}` | {device_key} | {calls:,} | {len(works[0].call.functions)} | "
+            f"{len(works)} | {different} | {not_counted_s:.2f} | {counted_s:.2f} | "
+            f"{counted_s - not_counted_s:+.2f} |",
+            flush=True,
+        )
+    return equal
+
+
+def main() -> int:
+    """Print a table of both devices; fails if any figure of any process differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=20)
+    processes = parser.parse_args().processes
+    print("| scenario | device | calls a step | functions | processes | different "
+          "| not counted, s | counted, s | cost, s |")  # fmt: skip
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    return 0 if all([_trial(key, processes) for key in SCENARIOS]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
