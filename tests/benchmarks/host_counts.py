@@ -1,4 +1,4 @@
-"""Whether the host's work repeats, and what counting costs: `python -m tests.benchmarks.host_counts`.
+"""Does the host's work repeat, and what does it cost: `python -m tests.benchmarks.host_counts`.
 
 Fresh processes observe the same scenarios, each in another order, every second one beside a load on
 all cores; on the simulated device a run of the suite in two workers of pytest-xdist comes on top.
@@ -110,7 +110,9 @@ def _in_fresh_process(device_key: str, seed: int) -> Found:
 
 def _in_workers(device_key: str) -> dict[str, HostWork]:
     """The same of a run of the suite in two workers."""
-    names = " or ".join(f"[{workload}-{technique}]" for workload, technique in SCENARIOS[device_key])
+    names = " or ".join(
+        f"[{workload}-{technique}]" for workload, technique in SCENARIOS[device_key]
+    )
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [
@@ -163,7 +165,8 @@ def main() -> int:
     print("| scenario | device | calls a step | functions | processes | different "
           "| not counted, s | counted, s | cost, s |")  # fmt: skip
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
-    return 0 if all([_trial(key, processes) for key in SCENARIOS]) else 1
+    equal = [_trial(key, processes) for key in SCENARIOS]
+    return 0 if all(equal) else 1
 
 
 if __name__ == "__main__":
