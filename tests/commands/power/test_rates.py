@@ -15,7 +15,7 @@ from fixtures.commands.power.collect import CYCLE
 from fixtures.commands.power.markdown import markdown
 from fixtures.commands.power.rates import LEAST, RATES, RatedLevel, rated, smallest_detected
 from fixtures.commands.power.render import table
-from fixtures.commands.power.replay import EVERY, clopper_pearson, replay, run_fails
+from fixtures.commands.power.replay import EVERY, TooFewError, clopper_pearson, replay, run_fails
 from fixtures.commands.power.rules import Decision, rules
 from fixtures.commands.power.samples import LabelledSample, Level, read
 from fixtures.commands.refresh import SAMPLES
@@ -257,6 +257,15 @@ def test_too_few_samples_are_not_rated(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     gathered(path, 3)
     assert rated(read([path]), 5) == []
+
+
+@pytest.mark.parametrize("processes", range(LEAST, 12))
+def test_a_resample_of_one_process_alone_is_drawn_again(processes: int) -> None:
+    rule = rules(3, 12)["pytest-benchmark median:5%"]
+    few = [known(1.0) for _ in range(processes)]
+    assert replay(rule, few, few, draws=20).processes == processes
+    with pytest.raises(TooFewError, match="0 processes are too few"):
+        replay(rule, few[:1], few[:1], draws=20)
 
 
 def test_a_folder_that_cannot_be_made_is_blamed_on_the_option_that_named_it(
