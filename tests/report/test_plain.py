@@ -182,7 +182,7 @@ def test_a_comparison_s_words_are_no_command() -> None:
     one = replace(verdict("storybook-fp16", Outcome.BROKEN), sentence="broken\n::error::x\x1b[31m")
     figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
     compared = Compared(run_record(), run_record(), [figure])
-    text = render_comparison(compared, color=False)
+    text = render_comparison(compared, color=False, table=True)
     assert "\x1b" not in text
     assert "\\x1b[31m ::error::x" in text
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
