@@ -186,6 +186,28 @@ def test_a_scenario_that_the_other_process_does_not_know_is_a_sentence() -> None
         in_fresh_process(CPU)(strange, PLAN)
 
 
+@pytest.mark.skipif(not CPU.shares_core, reason="processes cannot be kept on one core here")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_that_is_gone_says_why_whenever_it_went(when: str) -> None:
+    with left(FreshProcess(SCENARIO, "cpu", change(leave))) as gone:
+        assert gone.pid is not None
+
+        def end() -> None:
+            with pytest.raises(ScenarioError, match="ended with code 3: the last line"):
+                gone.place()
+
+        if when == "before":
+            end()
+        with left(FreshReference(SCENARIO, "cpu", gone.pid)) as reference:
+            if when == "after":
+                end()
+            reference.place()
+            reference.start()
+            assert reference.stop() is not None
+        with pytest.raises(ScenarioError, match="ended with code 3: the last line"):
+            gone.round()
+
+
 def test_an_output_without_a_line_has_a_last_line_too(tmp_path: Path) -> None:
     assert fresh_process.last_line(tmp_path / "none") == "no message"
     (tmp_path / "empty").write_text("\n \n", encoding="utf-8")

@@ -42,6 +42,8 @@ KEY = "fake"
 PLUGIN = ("-p", "tests.support.fake_bench")
 OPTIONS = (*PLUGIN, "--perf-device", "simulated", "--perf-workload", "storybook")
 """Of a run on it."""
+UNRENDERED = "unsupported operand type(s) for -: 'NoneType' and 'int'"
+"""What pytest fails with where a frame of an interrupt's traceback has no line."""
 PATCH = pytest.MonkeyPatch()
 if "FAKE_ACCELERATORS" in os.environ:
     # At once: accelerators are counted before plugins are configured.
@@ -162,4 +164,4 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_keyboard_interrupt() -> None:
     """Fail as pytest does where a frame of the traceback has no line."""
     if "FAKE_TRACEBACK" in os.environ:
-        raise TypeError("unsupported operand type(s) for -: 'NoneType' and 'int'")
+        raise TypeError(UNRENDERED)
