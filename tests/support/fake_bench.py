@@ -2,14 +2,15 @@
 
 `pytest perf_tests -p tests.support.fake_bench` takes every figure from the scenario's name. The
 environment breaks single scenarios: `FAKE_MORE` does more work than before, `FAKE_CALLS` calls more
-Python in every step, `FAKE_SLOW` takes half as long again, `FAKE_IDLE` is not in effect,
-`FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws a paler image, `FAKE_HANG` never returns, and
-`FAKE_CRASH` ends the process. The frozen reference draws what every scenario draws; with
-`FAKE_FROZEN` it fails with these words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS`
-its instruction sets, and `FAKE_LACKS` what it lacks besides. With `FAKE_ACCELERATORS` there are so
-many of them, and each observation adds a line with its worker and its accelerator to the file
-`FAKE_LOG`. With `FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one
-between two lines of Python 3.11 may have.
+Python in every step, `FAKE_SLOW` takes half as long again, `FAKE_IDLE` is not in effect (for the
+reason `FAKE_IDLE_SAYS`), `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws a paler image,
+`FAKE_HANG` never returns, and `FAKE_CRASH` ends the process. `FAKE_KNOWN` is known not to be in
+effect. The frozen reference draws what every scenario draws; with `FAKE_FROZEN` it fails with these
+words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS` its instruction sets, and
+`FAKE_LACKS` what it lacks besides. With `FAKE_ACCELERATORS` there are so many of them, and each
+observation adds a line with its worker and its accelerator to the file `FAKE_LOG`. With
+`FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one between two lines
+of Python 3.11 may have.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.runs import counts, host_work, timing
 
 KEY = "fake"
+ISSUE = "https://github.com/huggingface/diffusers/issues/0"
+IDLE = "it does nothing"
 PLUGIN = ("-p", "tests.support.fake_bench")
 OPTIONS = (*PLUGIN, "--perf-device", "simulated", "--perf-workload", "storybook")
 """Of a run on it."""
@@ -97,7 +100,7 @@ def _observe(scenario: Scenario, device: Device) -> Observation:
         counts=counts(mm=figure + more, add=3) if counted else Counts(),
         host_work=host_work(figure % 1000 + (50 if _is(scenario, "FAKE_CALLS") else 0)),
         images=IMAGES[:1] * (0.98 if _is(scenario, "FAKE_PALE") else 1.0),
-        inactive="it does nothing" if _is(scenario, "FAKE_IDLE") else None,
+        inactive=os.environ.get("FAKE_IDLE_SAYS", IDLE) if _is(scenario, "FAKE_IDLE") else None,
         leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,
     )
 
@@ -159,6 +162,12 @@ def pytest_configure(config: pytest.Config) -> None:
     PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
     PATCH.setattr("fixtures.measuring.sampler.pair_of", _pair)
+
+    if known := os.environ.get("FAKE_KNOWN"):
+        from fixtures.suite.known_issues import KnownIssue
+
+        issue = KnownIssue(known, {"torch": ">=2"}, IDLE, ISSUE)
+        PATCH.setattr("fixtures.suite.known_issues.KNOWN_ISSUES", [issue])
 
 
 def pytest_keyboard_interrupt() -> None:

@@ -1,0 +1,118 @@
+"""A scenario with a known issue is expected to fail by that, and fails once it is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.scenarios import scenarios
+from fixtures.suite.known_issues import KNOWN_ISSUES, KnownIssue, known_issue
+from fixtures.workloads import WORKLOADS
+from tests.suite.test_judged import BF16, run
+from tests.support.fake_bench import IDLE, ISSUE, KEY
+
+BROKEN = "storybook-bf16"
+NEW = {"diffusers": "0.36.0", "transformers": "5.1.0"}
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+def test_what_is_known_to_fail_is_expected_and_not_judged(
+    options: list[str], tmp_path: Path
+) -> None:
+    result = run(
+        tmp_path,
+        *("-rx", "-k", f"{BF16} or [storybook-fp32]", *options),
+        environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN},
+    )
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert "9 xfailed" in result.stdout
+    why = f"known issue {ISSUE}: not in effect: {IDLE}"
+    assert f"XFAIL perf_tests/test_activation.py::test_activation[{BROKEN}]" in result.stdout
+    assert f"{BROKEN}: {why}" in _joined(result.stdout)
+    assert "1 judged: 1 passed, 0 failed" in result.stdout
+    assert "0 unsupported, 1 not judged" in result.stdout
+    assert f": {why}" in result.stdout
+
+
+def test_what_is_mended_fails(tmp_path: Path) -> None:
+    result = run(tmp_path, "-k", BF16, "-rf", environment={"FAKE_KNOWN": BROKEN})
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    says = f"{BROKEN}: runs, with the known issue {ISSUE}: end its range"
+    assert says in _joined(result.stdout)
+    assert "1 judged: 0 passed, 1 failed" in result.stdout
+
+
+def test_another_failure_of_the_same_scenario_fails(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        *("-k", BF16),
+        environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN, "FAKE_IDLE_SAYS": "another"},
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "xfailed" not in result.stdout
+    assert f"{BROKEN}: not in effect: another" in result.stdout
+
+
+def test_a_refresh_records_the_others(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        *(
+            "--perf-update-baselines",
+            "--perf-reason",
+            "a card",
+            "-k",
+            f"{BF16} or [storybook-fp32]",
+        ),
+        environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN},
+    )
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    stored = BaselineStore(tmp_path).baseline(KEY, "storybook")
+    assert stored is not None
+    assert list(stored.scenarios) == ["fp32"]
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_known"),
+    [
+        ({}, True),
+        ({"diffusers": "0.37.0"}, False),
+        ({"diffusers": "0.35.0.dev0"}, True),
+        ({"transformers": "4.57.6"}, False),
+    ],
+    ids=str,
+)
+def test_it_is_known_of_releases(versions: Mapping[str, str], is_known: bool) -> None:
+    found = known_issue("flux-group_offload_leaf", {**NEW, **versions})
+    assert (found is not None) == is_known
+    assert known_issue("flux-group_offload_block", {**NEW, **versions}) is None
+
+
+def test_nothing_is_known_of_a_package_that_is_not_installed() -> None:
+    issue = KnownIssue("*", {"xformers": ">=0"}, "", ISSUE)
+    assert not issue.concerns("sd15-fp32", {"diffusers": "0.36.0"})
+
+
+@pytest.mark.parametrize("issue", KNOWN_ISSUES, ids=lambda issue: issue.scenarios)
+def test_every_entry_can_meet_a_scenario_and_says_where(issue: KnownIssue) -> None:
+    versions = {
+        name: next(v for v in _VERSIONS[name] if SpecifierSet(text).contains(v))
+        for name, text in issue.releases.items()
+    }
+    assert any(issue.concerns(scenario.id, versions) for scenario in scenarios(WORKLOADS))
+    assert issue.fails_with
+    assert issue.url.startswith("https://github.com/")
+
+
+_VERSIONS = {
+    "diffusers": [f"0.{minor}.0" for minor in range(30, 60)],
+    "transformers": ["4.57.6", "5.0.0"],
+}
+
+
+def _joined(text: str) -> str:
+    """Without the breaks of lines that are too long for a terminal."""
+    return " ".join(text.split())
