@@ -29,8 +29,23 @@ def test_every_nth_commit_is_taken_and_the_last_one_always(
     assert [one.pull_request for one in found] == [str(100 + n) for n in numbers]
 
 
+def test_commits_that_change_nothing_installed_are_left_out(tmp_path: Path) -> None:
+    package = TinyPackage(tmp_path / "tiny")
+    for name in ("src/tiny.py", "docs/index.md", "setup.py", "tests/test_tiny.py", "src/other.py"):
+        file = package.folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("")
+        package.commit(name)
+    found = commits_of(package.folder, "2000-01-01", "HEAD", 1)
+    assert [one.subject for one in found] == ["src/tiny.py", "setup.py", "src/other.py"]
+    found = commits_of(package.folder, "2000-01-01", "HEAD", 2)
+    assert [one.subject for one in found] == ["src/tiny.py", "src/other.py"]
+
+
 def test_too_few_commits_and_what_git_refuses_are_said(checkout: Path) -> None:
-    with pytest.raises(CommandError, match="has 0 commits since 2090-01-01 up to HEAD"):
+    with pytest.raises(
+        CommandError, match="has 0 commits of its package since 2090-01-01 up to HEAD"
+    ):
         commits_of(checkout, "2090-01-01", "HEAD", 1)
     with pytest.raises(CommandError, match="give an earlier --since, or a smaller --every"):
         commits_of(checkout, "2000-01-01", "HEAD", 9)
