@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from fixtures.records.baselines import Entry, Provenance
@@ -48,6 +49,20 @@ def host_work(
 
     call = calls(once + steps * a_step, steps * torch_a_step)
     return HostWork("3.11", steps, call, calls(a_step, torch_a_step))
+
+
+def with_functions(
+    work: HostWork, step: dict[str, int], once: dict[str, int] | None = None
+) -> HostWork:
+    """With calls of these functions in each step, and of those once besides."""
+    """With calls of these functions in each step, and of those once besides."""
+    once = once or {}
+    call = {name: work.steps * step.get(name, 0) + once.get(name, 0) for name in {*step, *once}}
+    return replace(
+        work,
+        step=replace(work.step, functions=step),
+        call=replace(work.call, functions=call),
+    )
 
 
 def sample(ratio: float, standard_error: float = 0.001) -> Sample:

@@ -18,7 +18,7 @@ from fixtures.verdicts import (
     host_changes,
     judge_host_calls,
 )
-from tests.support.runs import entry, host_work
+from tests.support.runs import entry, host_work, with_functions
 from tests.verdicts.cases import case
 
 STORED = host_work(a_step=600, torch_a_step=5000, once=300)
@@ -85,10 +85,16 @@ def test_a_failure_names_up_to_three_functions_largest_first() -> None:
     assert "f.py:k" not in verdict.sentence
 
 
-def test_functions_outside_of_the_steps_are_named_where_no_step_changed() -> None:
-    now = replace(STORED, call=replace(STORED.call, functions={"transformers/a.py:f": 70}))
-    assert functions_changed(STORED, now) == "transformers/a.py:f +70 in all"
+def test_functions_outside_of_the_steps_are_named_by_their_share_of_the_call() -> None:
+    once = with_functions(STORED, {}, {"transformers/a.py:f": 70})
+    assert functions_changed(STORED, once) == "transformers/a.py:f +70 outside of the steps"
     assert functions_changed(STORED, STORED) == ""
+    for more, first in ((20, "transformers/a.py:f"), (24, "diffusers/b.py:g")):
+        both = with_functions(STORED, {"diffusers/b.py:g": more}, {"transformers/a.py:f": 70})
+        named = functions_changed(STORED, both)
+        assert named.startswith(f"{first} +")
+        assert f"diffusers/b.py:g +{more} a step" in named
+        assert "transformers/a.py:f +70 outside of the steps" in named
 
 
 @pytest.mark.parametrize(("now", "outcome"), [(4, Outcome.REGRESSION), (2, Outcome.IMPROVEMENT)])
@@ -132,10 +138,6 @@ def test_nothing_is_judged_without_counts_of_the_same_python() -> None:
 def test_no_entry_and_no_counts_fail() -> None:
     assert judge_host_calls(case(entry=None), STORED).outcome is Outcome.NO_BASELINE
     assert judged(HostWork()).outcome is Outcome.BROKEN
-
-
-def with_functions(work: HostWork, functions: dict[str, int]) -> HostWork:
-    return replace(work, step=replace(work.step, functions=functions))
 
 
 def with_runtime(work: HostWork, a_step: dict[str, int]) -> HostWork:

@@ -19,10 +19,18 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.findings import Finding
 from fixtures.verdicts import Limits, SideCase
-from tests.support.runs import entry, host_work, run_record, scenario_record, verdict
+from tests.support.runs import (
+    entry,
+    host_work,
+    run_record,
+    scenario_record,
+    verdict,
+    with_functions,
+)
 
 STEPS = 3
 CLONE = {"aten::clone in ResnetBlock2D": 6}
+WALK = "diffusers/a.py:walk"
 PLACE = "diffusers/schedulers/x.py:step (item)"
 Side = tuple[Mapping[str, int], int, Mapping[str, int], HostWork]
 
@@ -120,21 +128,27 @@ def test_a_wait_names_its_place_and_a_renamed_one_is_none() -> None:
     assert found(("fp32", side(places={PLACE: STEPS}), side(places=renamed))) == []
 
 
-def with_functions(work: HostWork, functions: dict[str, int], part: str = "step") -> HostWork:
-    return replace(work, **{part: replace(getattr(work, part), functions=functions)})
-
-
 @pytest.mark.parametrize(
-    ("part", "more", "said"), [("step", 700, "a step"), ("call", 600, "in all")]
+    ("step", "once", "said"),
+    [(100, 0, "+100 a step"), (0, 600, "+600 outside of the steps")],
 )
-def test_more_of_the_host_s_work_names_functions(part: str, more: int, said: str) -> None:
-    before = with_functions(host_work(), {"diffusers/a.py:walk": 40}, part)
-    now = host_work(more, once=300 if part == "step" else 900)
-    now = with_functions(now, {"diffusers/a.py:walk": 140}, part)
+def test_more_of_the_host_s_work_names_functions(step: int, once: int, said: str) -> None:
+    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
+    now = host_work(600 + step, once=300 + once)
+    now = with_functions(now, {WALK: 40 + step}, {WALK: 40 + once})
     [one] = found(("fp32", side(work=before), side(work=now)))
     assert one.outcome is Outcome.REGRESSION
-    assert one.cause.startswith("diffusers/a.py:walk +100")
-    assert one.cause.endswith(said)
+    assert one.cause == f"{WALK} {said}"
+
+
+def test_what_is_done_in_every_step_and_what_is_done_once_are_two_findings() -> None:
+    now = with_functions(host_work(620, once=2000), {WALK: 20}, {"diffusers/b.py:set_up": 1700})
+    once, step = found(("fp32", side(work=host_work()), side(work=now)))
+    assert (once.cause, once.moved) == (
+        "diffusers/b.py:set_up +1,700 outside of the steps",
+        "host calls (in all) +83.8 %",
+    )
+    assert (step.cause, step.moved) == (f"{WALK} +20 a step", "host calls (a step) +3.3 %")
 
 
 def test_latencies_are_told_together_and_what_does_not_run_by_its_reason() -> None:
