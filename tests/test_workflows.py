@@ -115,16 +115,19 @@ def test_what_comments_runs_nothing_of_the_pull_request() -> None:
 
 
 @pytest.mark.parametrize("number", ["12; rm -rf /", "", "$(id)", "../1", "12 34"])
-def test_a_pull_request_s_number_is_a_number(number: str, tmp_path: Path) -> None:
+def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(number: str, tmp_path: Path) -> None:
     (job,) = COMMENTS["jobs"].values()
     script = job["steps"][-1]["run"]
     said = tmp_path / "said"
-    (tmp_path / "gh").write_text(f'#!/bin/sh\necho "$@" > {said}\n')
+    (tmp_path / "gh").write_text(
+        f'#!/bin/sh\n[ $2 = view ] && echo head-of-$3 || echo "$@" > {said}\n'
+    )
     (tmp_path / "gh").chmod(0o755)
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "summary.md").write_text("text")
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    for given, code in ((number, 1), ("4711", 0)):
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COMPARED": "head-of-4711"}
+    for given, code in ((number, 1), ("4712", 1), ("4711", 0)):
         (tmp_path / "report" / "pull-request").write_text(given + "\n")
         done = subprocess.run(
             ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False
