@@ -115,7 +115,9 @@ def test_what_comments_runs_nothing_of_the_pull_request() -> None:
 
 
 @pytest.mark.parametrize("number", ["12; rm -rf /", "", "$(id)", "../1", "12 34"])
-def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(number: str, tmp_path: Path) -> None:
+def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(
+    number: str, tmp_path: Path
+) -> None:
     (job,) = COMMENTS["jobs"].values()
     script = job["steps"][-1]["run"]
     said = tmp_path / "said"
