@@ -98,7 +98,7 @@ def test_what_runs_a_pull_request_can_write_nothing_and_knows_no_secret() -> Non
     (job,) = COMPARES["jobs"].values()
     assert "permissions" not in job
     checkouts = [step for step in job["steps"] if "checkout" in step.get("uses", "")]
-    assert [step["with"]["persist-credentials"] for step in checkouts] == [False] * 3
+    assert [step["with"]["persist-credentials"] for step in checkouts] == [False] * 2
     assert "secrets." not in (DOCUMENTED / "performance.yml").read_text(encoding="utf-8")
 
 
@@ -128,15 +128,23 @@ def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "summary.md").write_text("text")
     path = f"{tmp_path}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COMPARED": "head-of-4711"}
-    for given, code in ((number, 1), ("4712", 1), ("4711", 0)):
+    environment = {**os.environ, "PATH": path, "COMPARED": "head-of-4711", "GH_REPO": "o/r"}
+    for given, code, is_said in ((number, 1, False), ("4712", 0, False), ("4711", 0, True)):
         (tmp_path / "report" / "pull-request").write_text(given + "\n")
         done = subprocess.run(
             ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False
         )
         assert done.returncode == code
-        assert said.exists() == (code == 0)
+        assert said.exists() == is_said
     assert said.read_text().startswith("pr comment 4711 --body-file body.md")
+    assert (tmp_path / "body.md").read_text() == "<!-- diffusers-performance -->\ntext"
+    (tmp_path / "gh").write_text(
+        f'#!/bin/sh\ncase "$*" in *view*) echo head-of-$3 ;; *paginate*) echo 9; echo 12 ;; '
+        f'*) echo "$@" > {said} ;; esac\n'
+    )
+    subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=True)
+    words = "api --method PATCH repos/o/r/issues/comments/9 -F body=@body.md"
+    assert said.read_text().strip() == words
 
 
 def test_the_documented_comparison_is_one_that_the_command_takes() -> None:

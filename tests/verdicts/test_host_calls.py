@@ -97,6 +97,16 @@ def test_functions_outside_of_the_steps_are_named_by_their_share_of_the_call() -
         assert "transformers/a.py:f +70 outside of the steps" in named
 
 
+def test_a_function_is_named_once() -> None:
+    more = with_functions(STORED, {"diffusers/b.py:g": 20}, {"diffusers/b.py:g": 70})
+    named = "diffusers/b.py:g +20 a step and +70 outside of the steps"
+    assert functions_changed(STORED, more) == named
+    # Only in the first step, where it was in all three.
+    each = with_functions(STORED, {"diffusers/b.py:g": 20})
+    first = with_functions(STORED, {}, {"diffusers/b.py:g": 20})
+    assert functions_changed(each, first) == "diffusers/b.py:g -20 a step"
+
+
 @pytest.mark.parametrize(("now", "outcome"), [(4, Outcome.REGRESSION), (2, Outcome.IMPROVEMENT)])
 def test_calls_of_the_runtime_are_held_exactly(now: int, outcome: Outcome) -> None:
     stored, changed = (with_runtime(STORED, {EMPTY_CACHE: count}) for count in (3, now))

@@ -151,6 +151,20 @@ def test_what_is_done_in_every_step_and_what_is_done_once_are_two_findings() -> 
     assert (step.cause, step.moved) == (f"{WALK} +20 a step", "host calls (a step) +3.3 %")
 
 
+def test_what_failed_on_a_side_is_no_part_of_the_other_s_cause() -> None:
+    two = {WALK: 30, "diffusers/b.py:hook": 20}
+    result = compared(
+        ("fp32", side(work=host_work()), side(work=with_functions(host_work(650), two))),
+        ("bf16", side(work=with_functions(host_work(), {WALK: 5})), side(work=HostWork())),
+    )
+    failed = not_run("sd15-bf16", head=Failure(Outcome.BROKEN, "it does not work"))
+    ran = [one for one in result.figures if one.verdict.scenario == "sd15-fp32"]
+    found = findings_of(replace(result, figures=[*ran, failed]))
+    assert [one.cause for one in found if one.cause] == [
+        f"{WALK} +30 a step, diffusers/b.py:hook +20 a step"
+    ]
+
+
 def test_latencies_are_told_together_and_what_does_not_run_by_its_reason() -> None:
     base = compared(("fp32", side(), side()), ("bf16", side(), side()), ("sdpa", side(), side()))
     slower = [
