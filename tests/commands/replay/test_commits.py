@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.commands.errors import CommandError
 from fixtures.commands.replay.commits import Commit, commits_of
-from fixtures.commands.worktrees import GitError
+from fixtures.commands.worktrees import GitError, git
 from tests.support.tiny_package import TinyPackage
 
 
@@ -31,15 +31,18 @@ def test_every_nth_commit_is_taken_and_the_last_one_always(
 
 def test_commits_that_change_nothing_installed_are_left_out(tmp_path: Path) -> None:
     package = TinyPackage(tmp_path / "tiny")
-    for name in ("src/tiny.py", "docs/index.md", "setup.py", "tests/test_tiny.py", "src/other.py"):
+    package.commit("first")
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.com")
+    for name in ("src/a.py", "docs/index.md", "setup.py", "tests/test_a.py", "src/docs/b.py"):
         file = package.folder / name
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(exist_ok=True, parents=True)
         file.write_text("")
-        package.commit(name)
+        git(package.folder, "add", ".")
+        git(package.folder, *who, "commit", "--quiet", "--message", name)
     found = commits_of(package.folder, "2000-01-01", "HEAD", 1)
-    assert [one.subject for one in found] == ["src/tiny.py", "setup.py", "src/other.py"]
+    assert [one.subject for one in found] == ["first", "src/a.py", "setup.py", "src/docs/b.py"]
     found = commits_of(package.folder, "2000-01-01", "HEAD", 2)
-    assert [one.subject for one in found] == ["src/tiny.py", "src/other.py"]
+    assert [one.subject for one in found] == ["src/a.py", "src/docs/b.py"]
 
 
 def test_too_few_commits_and_what_git_refuses_are_said(checkout: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_change_point_names_its_pull_request_and_its_bisection(
             ["--perf-device", "cuda"],
             "a replay compares exact figures, which only simulated and cpu",
         ),
-        (["--since", "2090-01-01"], "has 0 commits since 2090-01-01"),
+        (["--since", "2090-01-01"], "has 0 commits of its package since 2090-01-01"),
         (["-k", "nothing"], "no scenario is selected by"),
     ],
 )
