@@ -61,13 +61,8 @@ def test_another_failure_of_the_same_scenario_fails(tmp_path: Path) -> None:
 def test_a_refresh_records_the_others(tmp_path: Path) -> None:
     result = run(
         tmp_path,
-        *(
-            "--perf-update-baselines",
-            "--perf-reason",
-            "a card",
-            "-k",
-            f"{BF16} or [storybook-fp32]",
-        ),
+        *("--perf-update-baselines", "--perf-reason", "a card"),
+        *("-k", f"{BF16} or [storybook-fp32]"),
         environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN},
     )
     assert result.returncode == pytest.ExitCode.OK, result.stdout

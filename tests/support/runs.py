@@ -55,7 +55,6 @@ def with_functions(
     work: HostWork, step: dict[str, int], once: dict[str, int] | None = None
 ) -> HostWork:
     """With calls of these functions in each step, and of those once besides."""
-    """With calls of these functions in each step, and of those once besides."""
     once = once or {}
     call = {name: work.steps * step.get(name, 0) + once.get(name, 0) for name in {*step, *once}}
     return replace(
