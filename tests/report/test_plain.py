@@ -168,7 +168,7 @@ def test_a_command_is_none_and_the_rest_is_left_alone(command: str) -> None:
 def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) -> None:
     """pytest prints a failure without a trace as it is."""
     words = "slower\n::error::x\x1b[31m ##[error]"
-    run = SimpleNamespace(record=lambda scenario: SimpleNamespace(verdicts=[]))
+    run = SimpleNamespace(record=lambda scenario: SimpleNamespace(keep=lambda *kept: None))
     take = inspect.unwrap(judge)(None, run, Settings(), lambda name, value: None)
     with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as said:
         take(replace(verdict("storybook-fp16", outcome), sentence=words))
