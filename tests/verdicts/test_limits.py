@@ -57,7 +57,7 @@ def test_the_runtime_s_calls_are_material_in_every_step() -> None:
     assert MATERIAL.of_host(EMPTY_CACHE, 0, STEPS) == STEPS - 1
     assert MATERIAL.of_host(READ_BYTES, 1000, STEPS) == 10
     assert MATERIAL.of_host(LIBRARIES, 100, 1) == 10
-    assert MATERIAL.of_host(LIBRARIES, 1000, 1) == 20
+    assert MATERIAL.of_host(LIBRARIES, 1000, 1) == 50
 
 
 @pytest.mark.parametrize("name", [PEAK_MEMORY.name, *TOTALS])
