@@ -151,6 +151,16 @@ def test_what_is_done_in_every_step_and_what_is_done_once_are_two_findings() -> 
     assert (step.cause, step.moved) == (f"{WALK} +20 a step", "host calls (a step) +3.3 %")
 
 
+def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_finding() -> None:
+    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
+    step = with_functions(host_work(700), {WALK: 140}, {WALK: 40})
+    once = with_functions(host_work(once=900), {WALK: 40}, {WALK: 640})
+    sides = [(side(work=before), side(work=one)) for one in (step, once)]
+    [one] = found(("group_offload_leaf", *sides[0]), ("vae_tiling", *sides[1]))
+    assert one.cause == f"{WALK} +600 outside of the steps, {WALK} +100 a step"
+    assert one.scenarios == ("sd15-group_offload_leaf", "sd15-vae_tiling")
+
+
 def test_what_failed_on_a_side_is_no_part_of_the_other_s_cause() -> None:
     two = {WALK: 30, "diffusers/b.py:hook": 20}
     result = compared(
