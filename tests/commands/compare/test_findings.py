@@ -157,7 +157,7 @@ def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_fi
     once = with_functions(host_work(once=900), {WALK: 40}, {WALK: 640})
     sides = [(side(work=before), side(work=one)) for one in (step, once)]
     [one] = found(("group_offload_leaf", *sides[0]), ("vae_tiling", *sides[1]))
-    assert one.cause == f"{WALK} +600 outside of the steps, {WALK} +100 a step"
+    assert one.cause == f"{WALK} +100 a step, {WALK} +600 outside of the steps"
     assert one.scenarios == ("sd15-group_offload_leaf", "sd15-vae_tiling")
 
 
