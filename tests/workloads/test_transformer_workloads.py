@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from diffusers.hooks import apply_group_offloading
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
@@ -174,9 +176,13 @@ def test_blocks_never_bring_back_the_vae_of_a_video_so_it_is_offloaded_by_leaves
 def test_the_example_of_the_docs_mixes_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, dict[str, Any]] = {}
 
+    # A model's own method passes on every option, the function is given those that were chosen.
+    given = inspect.signature(apply_group_offloading).parameters.values()
+    defaults = {one.name: one.default for one in given if one.default is not one.empty}
+
     def record(module: Any, **options: Any) -> None:
-        chosen = ("offload_type", "num_blocks_per_group", "use_stream")
-        asked[type(module).__name__] = {name: options[name] for name in chosen}
+        del options["onload_device"]
+        asked[type(module).__name__] = {**defaults, **options}
 
     monkeypatch.setattr("diffusers.hooks.apply_group_offloading", record)
     device: Any = CpuDevice()
@@ -185,11 +191,12 @@ def test_the_example_of_the_docs_mixes_levels(monkeypatch: pytest.MonkeyPatch) -
         context = ActivationContext(pipeline, Trace(), [], workload, device)
         complaint = CATALOGUE["group_offload_mixed"].activation_check(context)
     assert complaint == "no module of text_encoder carries a group-offloading hook"
-    leaf, block = {"offload_type": LEAF}, {"offload_type": BLOCK}
+    leaf = {**defaults, "offload_type": LEAF, "num_blocks_per_group": None}
+    block = {**defaults, "offload_type": BLOCK, "num_blocks_per_group": 2}
     assert asked == {
-        "T5EncoderModel": {**block, "num_blocks_per_group": 2, "use_stream": False},
-        "CogVideoXTransformer3DModel": {**leaf, "num_blocks_per_group": None, "use_stream": True},
-        "AutoencoderKLCogVideoX": {**leaf, "num_blocks_per_group": None, "use_stream": False},
+        "T5EncoderModel": {**block, "use_stream": False},
+        "CogVideoXTransformer3DModel": {**leaf, "use_stream": True},
+        "AutoencoderKLCogVideoX": {**leaf, "use_stream": False},
     }
 
 
