@@ -1,14 +1,18 @@
-"""OMP_NUM_THREADS as OpenMP reads it, and one sentence where it is no number of threads."""
+"""OMP_NUM_THREADS as OpenMP reads it, one sentence where it is none, and who else takes threads."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 import torch
 
 from fixtures.devices import DeviceError
-from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.cpu import TOKENIZER_THREADS, CpuDevice
+from fixtures.settings import REPOSITORY
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +62,42 @@ def test_anything_else_is_one_sentence_with_the_remedy(
         CpuDevice()
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 150
+
+
+THREADS_OF_A_TOKENIZER = """
+import sys, psutil
+from transformers import AutoTokenizer
+from fixtures.devices.cpu import CpuDevice
+from fixtures.workloads.storybook import PIPELINE_FOLDER
+tokenizer = AutoTokenizer.from_pretrained(PIPELINE_FOLDER / "tokenizer")
+if sys.argv[1] == "opened":
+    CpuDevice()
+before = psutil.Process().num_threads()
+tokenizer(["a red house"] * 8)
+print(psutil.Process().num_threads() - before)
+"""
+
+
+def threads_of_a_tokenizer(how: str) -> int:
+    """How many threads eight prompts start, in a new process."""
+    unset = {name: value for name, value in os.environ.items() if name != TOKENIZER_THREADS}
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", THREADS_OF_A_TOKENIZER, how],
+        cwd=REPOSITORY,
+        env={**unset, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(found.stdout.split()[-1])
+
+
+def test_several_prompts_start_no_threads_that_one_thread_would_wait_for() -> None:
+    assert threads_of_a_tokenizer("opened") == 0
+    assert threads_of_a_tokenizer("not opened") > 0
+
+
+def test_what_the_user_says_of_tokenizers_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKENIZER_THREADS, "true")
+    CpuDevice()
+    assert os.environ[TOKENIZER_THREADS] == "true"

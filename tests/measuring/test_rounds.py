@@ -362,6 +362,8 @@ def test_a_ratio_is_of_so_many_steps_and_without_a_frozen_reference_fp32_s_of_th
     assert timing_of(reference, device) == {"steps": STEPS, "control": VERSION}
     shared = timing_of(SCENARIO, FakeDevice(shares_core=True))
     assert shared == {"steps": STEPS, "rounds": "on one core"}
+    kept = timing_of(SCENARIO, FakeDevice(keeps_memory=True))
+    assert kept == {"steps": STEPS, "freed memory": "kept"}
     assert (against(SCENARIO), against(reference)) == ("fp32", "the control workload")
 
 

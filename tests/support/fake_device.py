@@ -40,6 +40,7 @@ class FakeDevice:
     warms_up: bool = False
     steady_clock: bool = False
     shares_core: bool = False
+    keeps_memory: bool = False
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})
     lacks: Mapping[str, str] = field(default_factory=dict)
     trace: Trace = field(default_factory=_trace)
