@@ -1,14 +1,24 @@
-"""Samplers in this process and interleaved: both sides are timed, and closed whatever happens."""
+"""Samplers in this process and elsewhere: both sides are timed, and closed whatever happens."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 
 from fixtures.measuring.rounds import Plan, Round, Timed
-from fixtures.measuring.sampler import in_this_process, interleaved, left
+from fixtures.measuring.sampler import (
+    Sampler,
+    TimedElsewhere,
+    beside_each_other,
+    in_this_process,
+    left,
+)
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
@@ -105,7 +115,7 @@ def test_a_control_workload_that_fails_is_a_broken_scenario(
         in_this_process(FakeDevice())(fake_scenario(lambda steps=None: None, "fp32"), PLAN)
 
 
-# Interleaved
+# Elsewhere
 
 
 class Side:
@@ -116,19 +126,27 @@ class Side:
         log: of what both sides did.
         judged_s: how long each round takes on the judged clock.
         share: of the wall time that it is running in a round.
-        fails: what raises, `timed`, `place`, `round`, `evidence` or `close`.
+        fails: what raises, the name of a method.
+        pid: its process.
     """
 
     def __init__(
-        self, name: str, log: list[str], judged_s: float, share: float = 1.0, fails: str = ""
+        self,
+        name: str,
+        log: list[str],
+        judged_s: float,
+        share: float = 1.0,
+        fails: str = "",
+        pid: int | None = None,
     ) -> None:
         self._name = name
         self._log = log
         self._judged_s = judged_s
         self._share = share
         self._fails = fails
+        self.pid = pid
 
-    def timed(self, scenario: Scenario) -> Timed:
+    def timed(self, scenario: Scenario) -> TimedElsewhere:
         self._do("timed")
         return self
 
@@ -138,6 +156,13 @@ class Side:
     def round(self) -> Round:
         self._do("round")
         return Round(self._judged_s, self._judged_s / self._share)
+
+    def start_calls(self) -> None:
+        self._do("start_calls")
+
+    def stop_calls(self) -> list[Round]:
+        self._do("stop_calls")
+        return [Round(self._judged_s, 10.0, ended_s=0.0)]
 
     def evidence(self) -> Evidence:
         self._do("evidence")
@@ -157,9 +182,14 @@ def place_both(base: Timed, head: Timed) -> None:
         side.place()
 
 
+def interleaved(base: Side, head: Side) -> Sampler:
+    """Their rounds alternate."""
+    return beside_each_other(base, head, place_both, shares_core=False)
+
+
 def test_head_is_timed_beside_base_which_is_the_reference() -> None:
     log: list[str] = []
-    sample = interleaved(Side("base", log, 1.0), Side("head", log, 1.1), place_both)
+    sample = interleaved(Side("base", log, 1.0), Side("head", log, 1.1))
     timing = sample(SCENARIO, PLAN)
     assert timing.sample.log_ratio == pytest.approx(math.log(1.1))
     assert timing.judged_ms == pytest.approx(1100)
@@ -168,11 +198,11 @@ def test_head_is_timed_beside_base_which_is_the_reference() -> None:
 
 def test_its_share_of_the_processor_is_that_of_its_rounds_alone() -> None:
     base, head = Side("base", [], 1.0, share=0.5), Side("head", [], 1.0, share=0.8)
-    timing = interleaved(base, head, place_both)(SCENARIO, PLAN)
+    timing = interleaved(base, head)(SCENARIO, PLAN)
     assert timing.evidence.cpu_share == pytest.approx(0.8)
     assert timing.evidence.load == 0.5
     faster = Side("head", [], 1.0, share=2.0)
-    assert interleaved(base, faster, place_both)(SCENARIO, PLAN).evidence.cpu_share == 1.0
+    assert interleaved(base, faster)(SCENARIO, PLAN).evidence.cpu_share == 1.0
 
 
 @pytest.mark.parametrize("side", ["base", "head"])
@@ -182,7 +212,7 @@ def test_both_sides_are_closed_whichever_fails(side: str, fails: str) -> None:
     base = Side("base", log, 1.0, fails=fails if side == "base" else "")
     head = Side("head", log, 1.0, fails=fails if side == "head" else "")
     with pytest.raises(ScenarioError, match=f"{fails} failed"):
-        interleaved(base, head, place_both)(SCENARIO, PLAN)
+        interleaved(base, head)(SCENARIO, PLAN)
     assert log.count("close base") == log.count("close head") == 1
 
 
@@ -190,7 +220,7 @@ def test_a_side_that_cannot_be_opened_leaves_the_other_closed() -> None:
     log: list[str] = []
     base, head = Side("base", log, 1.0), Side("head", log, 1.0, fails="timed")
     with pytest.raises(ScenarioError, match="timed failed"):
-        interleaved(base, head, place_both)(SCENARIO, PLAN)
+        interleaved(base, head)(SCENARIO, PLAN)
     assert log == ["timed base", "timed head", "close base"]
 
 
@@ -200,3 +230,49 @@ def test_what_cannot_be_closed_after_a_failure_does_not_hide_it() -> None:
     with pytest.raises(KeyboardInterrupt), left(side):
         raise KeyboardInterrupt
     assert log == ["close base"]
+
+
+@pytest.fixture
+def sleepers() -> Iterator[tuple[int, int]]:
+    """Two processes that do nothing."""
+    program = [sys.executable, "-c", "import time; time.sleep(600)"]
+    both = [subprocess.Popen(program) for _ in range(2)]
+    yield both[0].pid, both[1].pid
+    for one in both:
+        one.kill()
+        one.wait()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be pinned here")
+def test_base_runs_on_the_core_of_head_while_head_is_timed(sleepers: tuple[int, int]) -> None:
+    processes = [psutil.Process(pid) for pid in sleepers]
+    before = [one.cpu_affinity() for one in processes]
+    seen: list[list[list[int]]] = []
+
+    class Watching(Side):
+        def round(self) -> Round:
+            seen.append([one.cpu_affinity() for one in processes])
+            return super().round()
+
+    log: list[str] = []
+    base, head = (
+        Side("base", log, 1.0, pid=sleepers[0]),
+        Watching("head", log, 1.1, pid=sleepers[1]),
+    )
+    timing = beside_each_other(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
+    assert timing.sample.log_ratio == pytest.approx(math.log(1.1))
+    assert all(len(cores[0]) == 1 and cores[0] == cores[1] for cores in seen)
+    assert [one.cpu_affinity() for one in processes] == before
+    assert log.count("start_calls base") == log.count("stop_calls base") == PLAN.groups
+    assert "round base" not in log
+    assert log[-2:] == ["close head", "close base"]
+
+
+@pytest.mark.parametrize("fails", ["place", "start_calls", "stop_calls"])
+def test_both_are_closed_whatever_fails_on_one_core(fails: str, sleepers: tuple[int, int]) -> None:
+    log: list[str] = []
+    base = Side("base", log, 1.0, fails=fails, pid=sleepers[0])
+    head = Side("head", log, 1.0, pid=sleepers[1])
+    with pytest.raises(ScenarioError, match=f"{fails} failed"):
+        beside_each_other(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
+    assert log.count("close base") == log.count("close head") == 1

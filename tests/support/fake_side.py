@@ -9,6 +9,7 @@ another device.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ from fixtures.commands.compare.messages import (
     RESPONSE,
     Failure,
     Opened,
+    Placed,
     Recording,
     Request,
     Response,
@@ -55,7 +57,7 @@ def empty_run(kind: str) -> RunRecord:
 def opened(kind: str) -> Opened | Failure:
     if kind == "refuse":
         return Failure(Outcome.BROKEN, "no such accelerator")
-    return Opened("cpu", "replay", has_clock=True, run=empty_run(kind))
+    return Opened("cpu", "replay", has_clock=True, shares_core=False, run=empty_run(kind))
 
 
 def recording(kind: str, request: Request, folder: Path) -> Recording | Failure:
@@ -80,7 +82,9 @@ def noise() -> Any:
     return np.random.default_rng(0).random((1, 16, 16, 3))
 
 
-def timed(kind: str, request: Request) -> Round | Evidence | Failure | None:
+def timed(kind: str, request: Request) -> Placed | Round | Evidence | Failure | None:
+    if request.action == "place":
+        return Placed(os.getpid())
     if request.action == "evidence":
         return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
     if request.action != "round":

@@ -16,8 +16,9 @@ from fixtures.commands.compare.comparing import Compared, Comparing, place_both
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
+from fixtures.devices.cpu import CpuDevice
 from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import interleaved
+from fixtures.measuring.sampler import beside_each_other
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
@@ -75,10 +76,12 @@ def test_a_copy_of_the_denoisers_input_is_found(sides: Sides) -> None:
     assert figure.head == (figure.base or 0) + 20
 
 
-def test_interleaved_rounds_time_each_side_with_its_own_packages(sides: Sides) -> None:
+@pytest.mark.parametrize("shares_core", [False, CpuDevice().shares_core])
+def test_each_side_is_timed_with_its_own_packages(sides: Sides, shares_core: bool) -> None:
     for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
-        timing = interleaved(base, head, place_both)(SDPA, Plan(groups=2, pairs=1))
-        assert [len(group.reference_s) for group in timing.groups] == [2, 2]
+        sample = beside_each_other(base, head, place_both, shares_core=shares_core)
+        timing = sample(SDPA, Plan(groups=2, pairs=1))
+        assert [len(group.candidate_s) for group in timing.groups] == [1, 1]
         assert 0 < timing.evidence.cpu_share <= 1
         assert sign * timing.sample.log_ratio > math.log(1.3)
 
@@ -87,7 +90,7 @@ def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_respo
     sides: Sides,
 ) -> None:
     offload = find_scenario("storybook", "sequential_cpu_offload")
-    sample = interleaved(sides.base, sides.head, place_both)
+    sample = beside_each_other(sides.base, sides.head, place_both, shares_core=False)
     with pytest.raises(ScenarioError) as caught:
         sample(offload, Plan(groups=1, pairs=1))
     assert caught.value.side == "base"

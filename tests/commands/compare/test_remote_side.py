@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,6 +42,7 @@ def test_a_side_says_what_it_is_and_responds(side: Make) -> None:
     assert sound.recording(BF16).plan == Plan(groups=2, pairs=2)
     timed = sound.timed(BF16)
     timed.place()
+    assert timed.pid not in (None, os.getpid())
     assert timed.round().judged_s == 0.1
     assert timed.evidence().load == 0.5
     timed.close()

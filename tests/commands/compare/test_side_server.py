@@ -12,8 +12,10 @@ from fixtures.commands.compare import side_server
 from fixtures.commands.compare.messages import (
     RESPONSE,
     Action,
+    Calls,
     Failure,
     Opened,
+    Placed,
     Recording,
     Request,
     Response,
@@ -113,10 +115,11 @@ def test_what_the_device_lacks_is_unsupported(serve: Serve) -> None:
 
 def test_a_side_says_its_device_and_whether_it_can_time(serve: Serve) -> None:
     for lacks, has_clock in (({}, True), ({"clock": "nothing runs"}, False)):
-        facts = serve(device=FakeDevice(lacks=lacks)).facts()
+        facts = serve(device=FakeDevice(lacks=lacks, shares_core=has_clock)).facts()
         found = RESPONSE.load(RESPONSE.dump(Response(facts)), "the response").content
         assert isinstance(found, Opened)
         assert (found.device, found.memory_source, found.has_clock) == ("cpu", "ledger", has_clock)
+        assert found.shares_core == has_clock
         assert found.run.device_key == "fake"
         assert "torch" in found.run.software
 
@@ -126,6 +129,7 @@ class FakeProcess:
 
     made: list[FakeProcess]
     fails = False
+    pid = 4321
 
     def __init__(self, scenario: Scenario, device: str) -> None:
         self.scenario = scenario
@@ -140,6 +144,13 @@ class FakeProcess:
             raise ScenarioError(self.scenario.id, Outcome.BROKEN, "its process ended with SIGKILL")
         self.log.append("round")
         return Round(1.0, 2.0)
+
+    def start_calls(self) -> None:
+        self.log.append("start")
+
+    def stop_calls(self) -> list[Round]:
+        self.log.append("stop")
+        return [Round(1.0, 2.0), Round(3.0, 4.0)]
 
     def evidence(self) -> Evidence:
         return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
@@ -163,10 +174,19 @@ def test_a_scenario_is_timed_in_one_fresh_process_until_it_is_closed(
     actions: tuple[Action, ...] = ("place", "round", "place", "round", "evidence", "close")
     found = [content(server, action) for action in actions]
     evidence = Evidence(load=0.5, steal=0.0, cpu_share=0.4)
-    assert found == [None, Round(1.0, 2.0), None, Round(1.0, 2.0), evidence, None]
+    placed = Placed(FakeProcess.pid)
+    assert found == [placed, Round(1.0, 2.0), placed, Round(1.0, 2.0), evidence, None]
     assert [one.log for one in made] == [["place", "round", "place", "round", "close"]]
     content(server, "place")
     assert len(made) == 2
+
+
+def test_calls_are_made_from_a_start_to_a_stop(serve: Serve, made: list[FakeProcess]) -> None:
+    server = serve()
+    content(server, "place")
+    assert content(server, "start") is None
+    assert content(server, "stop") == Calls((Round(1.0, 2.0), Round(3.0, 4.0)))
+    assert made[0].log == ["place", "start", "stop"]
 
 
 def test_a_process_that_fails_is_let_go_of(
