@@ -32,3 +32,11 @@ def test_the_images_are_the_same_wherever_the_weights_lie(technique: str) -> Non
         assert all(before_at != now_at for before_at, now_at in moved)
         assert [p.stride() for p in pipeline.vae.parameters()] == strides
         assert ssim(workload.draw(pipeline), before) > 0.99999
+
+
+def test_what_is_allocated_next_lies_elsewhere_without_a_pipeline_too() -> None:
+    device, found = CpuDevice(), set()
+    for _ in range(8):
+        device.randomise_layout(None)
+        found.add(torch.empty(500_000).data_ptr())
+    assert len(found) > 2, "kept memory would have one place for it, or two"

@@ -323,6 +323,7 @@ def test_the_frozen_reference_is_built_once_and_laid_out_anew_for_each_group(
     assert isinstance(timed.round(), Round)
     warm_up = [f"draw {WARM_UP_STEPS} steps", "relocate", "draw 1 steps"]
     assert bench.log == [*warm_up, f"draw {STEPS} steps"]
+    assert bench.device.laid_out == [None, None]
     bench.device.warms_up = True
     fake.calls = 0
     TimedFrozen(scenario, bench.device).place()

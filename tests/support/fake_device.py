@@ -97,7 +97,7 @@ class FakeDevice:
         """The watch that the test gave."""
         return self.watching
 
-    def randomise_layout(self, pipeline: Any) -> None:
+    def randomise_layout(self, pipeline: Any | None) -> None:
         """It takes its time, and is noted."""
         self.now_s += self.layout_s
         self.laid_out.append(pipeline)
