@@ -1,7 +1,8 @@
 """How often a comparison errs: `python -m tests.benchmarks.comparison --runs 20 --load`.
 
-Compares this environment with itself; with `--slower 3` with a copy of its diffusers whose denoiser
-takes 3 % longer. Prints the verdicts, what exact figures differ, and the seconds for one latency.
+Compares two checkouts of the installed diffusers, each in an environment of its own, as a user's
+would be; with `--slower 3` the denoiser of head takes 3 % longer. Prints the verdicts, what exact
+figures differ, and the seconds for one latency.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,7 +25,6 @@ from fixtures.commands.power.load import load
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 
-SOUND = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
 EXACT = ("peak_memory", "counts", "images")
 SETUP = """
 from setuptools import find_packages, setup
@@ -53,8 +52,8 @@ UNet2DConditionModel.forward = _slowed(UNet2DConditionModel.forward, {share})
 DENOISER = Path("models/unets/unet_2d_condition.py")
 
 
-def slower_copy(folder: Path, percent: float) -> Path:
-    """A checkout of the installed diffusers whose UNet takes so much longer, in CPU time."""
+def copied(folder: Path, percent: float = 0.0) -> Path:
+    """A checkout of the installed diffusers, its UNet slowed down by so much CPU time."""
     spec = util.find_spec("diffusers")
     if spec is None or spec.origin is None:
         raise SystemExit("diffusers is not installed")
@@ -63,8 +62,9 @@ def slower_copy(folder: Path, percent: float) -> Path:
     needed = [one for one in metadata.requires("diffusers") or () if "extra" not in one]
     text = SETUP.format(version=metadata.version("diffusers"), needed=needed)
     (folder / "setup.py").write_text(text)
-    with (package / DENOISER).open("a") as file:
-        file.write(SLOW_DOWN.replace("{share}", str(percent / 100)))
+    if percent:
+        with (package / DENOISER).open("a") as file:
+            file.write(SLOW_DOWN.replace("{share}", str(percent / 100)))
     return folder
 
 
@@ -83,14 +83,14 @@ def main() -> None:
     took_s: list[float] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        head_command = SOUND
-        if options.slower:
-            copy = slower_copy(folder / "slower", options.slower)
-            head_command = Environments().prepare(Requirements.parse([str(copy)])).command
+        copies = copied(folder / "base"), copied(folder / "head", options.slower)
+        base, head = (
+            Environments().prepare(Requirements.parse([str(copy)])).command for copy in copies
+        )
         for number in range(options.runs):
             sides = (
-                RemoteSide("base", SOUND, Settings(device="cpu"), folder),
-                RemoteSide("head", head_command, Settings(device="cpu"), folder),
+                RemoteSide("base", base, Settings(device="cpu"), folder),
+                RemoteSide("head", head, Settings(device="cpu"), folder),
             )
             with load() if options.load else nullcontext(), closing(sides[0]), closing(sides[1]):
                 exact = Comparing(*sides, metrics=EXACT, show=lambda text: None).run(found)

@@ -36,7 +36,7 @@ def test_the_images_are_the_same_wherever_the_weights_lie(technique: str) -> Non
 
 def test_what_is_allocated_next_lies_elsewhere_without_a_pipeline_too() -> None:
     device, found = CpuDevice(), set()
-    for _ in range(8):
+    for _ in range(100):
         device.randomise_layout(None)
         found.add(torch.empty(500_000).data_ptr())
-    assert len(found) > 2, "kept memory would have one place for it, or two"
+    assert len(found) > 15, "of 100; without fillers the same few places come again"
