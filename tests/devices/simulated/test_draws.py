@@ -1,0 +1,90 @@
+"""The simulated device with values draws what the CPU draws; its figures are those without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.measuring.observation import Observation, observe
+from fixtures.records.images import Images
+from fixtures.scenarios import Scenario, find_scenario
+from fixtures.verdicts.similarity import largest_difference, ssim
+
+STEPS = 3
+
+
+def brief(technique: str) -> Scenario:
+    """The scenario of storybook, with few steps."""
+    scenario = find_scenario("storybook", technique)
+    workload = scenario.workload
+    return replace(scenario, workload=replace(workload, call=replace(workload.call, steps=STEPS)))
+
+
+@pytest.fixture(scope="module")
+def drawn_by_cpu() -> Images:
+    """The fp32 image."""
+    return observe(brief("fp32"), CpuDevice()).images
+
+
+@pytest.mark.parametrize(
+    "technique",
+    [
+        "autocast",
+        "fp16",
+        "naive_attention",
+        "attention_slicing",
+        "sdpa",
+        "channels_last",
+        "sequential_cpu_offload",
+        "model_cpu_offload",
+        "group_offload_leaf",
+        "group_offload_block",
+        "group_offload_stream",
+        "sequential_cpu_offload_attention_slicing",
+    ],
+)
+def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_values(
+    technique: str, drawn_by_cpu: Images
+) -> None:
+    found = observe(brief(technique), SimulatedDevice(draws=True))
+    assert ssim(found.images, drawn_by_cpu) > 0.999
+    assert found.inactive is None
+    assert_same_figures(found, observe(brief(technique), SimulatedDevice()))
+
+
+@pytest.mark.parametrize("technique", ["fp32", "tf32", "cudnn_benchmark"])
+def test_fp32_is_the_cpu_s_but_for_the_order_of_sums(technique: str, drawn_by_cpu: Images) -> None:
+    found = observe(brief(technique), SimulatedDevice(draws=True))
+    assert largest_difference(found.images, drawn_by_cpu) < 1e-5
+
+
+def test_less_precise_storage_is_seen(drawn_by_cpu: Images) -> None:
+    """bf16 and fp8 keep fewer bits than fp16."""
+    for technique, least, most in (("bf16", 0.99, 0.9995), ("layerwise_casting", 0.97, 0.995)):
+        found = observe(brief(technique), SimulatedDevice(draws=True))
+        assert least < ssim(found.images, drawn_by_cpu) < most
+        assert_same_figures(found, observe(brief(technique), SimulatedDevice()))
+
+
+def assert_same_figures(drawn: Observation, undrawn: Observation) -> None:
+    """Values change no figure."""
+    assert drawn.component_peak_bytes == undrawn.component_peak_bytes
+    assert drawn.counts == undrawn.counts
+    assert drawn.bound_s == undrawn.bound_s
+    assert drawn.host_work == undrawn.host_work
+    assert drawn.timeline == undrawn.timeline
+
+
+def test_a_weight_that_is_changed_on_the_device_changes_the_image(drawn_by_cpu: Images) -> None:
+    """Values are computed, not remembered: what offloading brings back is what is used."""
+    scenario, device = brief("fp32"), SimulatedDevice(draws=True)
+    with device.entered(), scenario.technique.applied(scenario.workload, device) as pipeline:
+        with torch.no_grad():
+            pipeline.unet.conv_in.weight.mul_(1.5)
+        images = scenario.workload.draw(pipeline, steps=STEPS)
+        del pipeline
+    assert ssim(images, drawn_by_cpu) < 0.95
