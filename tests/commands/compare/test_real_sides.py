@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -16,7 +17,6 @@ from fixtures.commands.compare.comparing import Compared, Comparing, place_both
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
-from fixtures.devices.cpu import CpuDevice
 from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import beside_each_other
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -76,12 +76,26 @@ def test_a_copy_of_the_denoisers_input_is_found(sides: Sides) -> None:
     assert figure.head == (figure.base or 0) + 20
 
 
-@pytest.mark.parametrize("shares_core", [False, CpuDevice().shares_core])
-def test_each_side_is_timed_with_its_own_packages(sides: Sides, shares_core: bool) -> None:
+@pytest.mark.parametrize(
+    ("shares_core", "references"),
+    [
+        (False, 2),
+        pytest.param(
+            True,
+            1,
+            marks=pytest.mark.skipif(
+                not hasattr(os, "sched_setaffinity"), reason="processes cannot be pinned here"
+            ),
+        ),
+    ],
+)
+def test_each_side_is_timed_with_its_own_packages(
+    sides: Sides, shares_core: bool, references: int
+) -> None:
     for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
         sample = beside_each_other(base, head, place_both, shares_core=shares_core)
         timing = sample(SDPA, Plan(groups=2, pairs=1))
-        assert [len(group.candidate_s) for group in timing.groups] == [1, 1]
+        assert [len(group.reference_s) for group in timing.groups] == [references] * 2
         assert 0 < timing.evidence.cpu_share <= 1
         assert sign * timing.sample.log_ratio > math.log(1.3)
 
