@@ -81,7 +81,7 @@ def test_a_device_is_known_by_any_entry_or_where_one_is_demanded(
     assert case.device_is_known is known
 
 
-@pytest.mark.parametrize(("device", "steps"), [("cpu", 20), ("cuda", 3)])
+@pytest.mark.parametrize(("device", "steps"), [("cpu", 20), ("cuda", 3), ("simulated", 20)])
 def test_the_steps_are_those_of_the_call_that_is_counted(
     device: str, steps: int, tmp_path: Path
 ) -> None:
@@ -90,6 +90,11 @@ def test_the_steps_are_those_of_the_call_that_is_counted(
     assert FP16.workload.telling_steps == 3
     case = replace(found, device=FakeDevice(name=device)).case(FP16)
     assert case.counted_steps == steps
+
+
+def test_a_simulated_call_that_draws_nothing_is_as_short_as_tells() -> None:
+    assert find_scenario("sd15", "fp16").workload.call.steps > 3
+    assert find_scenario("sd15", "fp16").counted_steps("simulated") == 3
 
 
 def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Path) -> None:

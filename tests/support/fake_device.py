@@ -77,6 +77,10 @@ class FakeDevice:
         """The reason that the test gave."""
         return self.lacks.get(need)
 
+    def with_values(self) -> FakeDevice:
+        """Itself."""
+        return self
+
     def entered(self) -> contextlib.AbstractContextManager[None]:
         """Everywhere."""
         return contextlib.nullcontext()

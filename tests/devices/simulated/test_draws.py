@@ -10,11 +10,19 @@ import torch
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import Observation, observe
+from fixtures.measuring.observations import Observations
 from fixtures.records.images import Images
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.verdicts.similarity import largest_difference, ssim
 
 STEPS = 3
+
+
+class WithoutValues(SimulatedDevice):
+    """Where no tensor but a small one has values, however small the model."""
+
+    def with_values(self) -> WithoutValues:
+        return self
 
 
 def brief(technique: str) -> Scenario:
@@ -50,28 +58,30 @@ def drawn_by_cpu() -> Images:
 def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_values(
     technique: str, drawn_by_cpu: Images
 ) -> None:
-    found = observe(brief(technique), SimulatedDevice(draws=True))
+    found = observe(brief(technique), SimulatedDevice())
     assert ssim(found.images, drawn_by_cpu) > 0.999
     assert found.inactive is None
-    assert_same_figures(found, observe(brief(technique), SimulatedDevice()))
+    assert_same_figures(found, observe(brief(technique), WithoutValues()))
 
 
 @pytest.mark.parametrize("technique", ["fp32", "tf32", "cudnn_benchmark"])
 def test_fp32_is_the_cpu_s_but_for_the_order_of_sums(technique: str, drawn_by_cpu: Images) -> None:
-    found = observe(brief(technique), SimulatedDevice(draws=True))
+    found = observe(brief(technique), SimulatedDevice())
     assert largest_difference(found.images, drawn_by_cpu) < 1e-5
 
 
 def test_less_precise_storage_is_seen(drawn_by_cpu: Images) -> None:
     """bf16 and fp8 keep fewer bits than fp16."""
     for technique, least, most in (("bf16", 0.99, 0.9995), ("layerwise_casting", 0.97, 0.995)):
-        found = observe(brief(technique), SimulatedDevice(draws=True))
+        found = observe(brief(technique), SimulatedDevice())
         assert least < ssim(found.images, drawn_by_cpu) < most
-        assert_same_figures(found, observe(brief(technique), SimulatedDevice()))
+        assert_same_figures(found, observe(brief(technique), WithoutValues()))
 
 
 def assert_same_figures(drawn: Observation, undrawn: Observation) -> None:
     """Values change no figure."""
+    assert drawn.images.any()
+    assert not undrawn.images.any()
     assert drawn.component_peak_bytes == undrawn.component_peak_bytes
     assert drawn.counts == undrawn.counts
     assert drawn.bound_s == undrawn.bound_s
@@ -79,10 +89,31 @@ def assert_same_figures(drawn: Observation, undrawn: Observation) -> None:
     assert drawn.timeline == undrawn.timeline
 
 
+def test_the_frozen_reference_draws_the_same_there(drawn_by_cpu: Images) -> None:
+    """It runs in inference mode, and makes its own time steps: both are the device's matter."""
+    scenario = brief("fp32")
+    observations = Observations(SimulatedDevice())
+    assert observations.difference(scenario, observations.frozen_images(scenario)) < 1e-5
+    assert largest_difference(observations.frozen_images(scenario), drawn_by_cpu) < 1e-5
+
+
+def test_a_scenario_of_an_embedded_model_draws_and_of_any_other_weights_does_not() -> None:
+    device = SimulatedDevice("rtx-4090")
+    embedded, full = find_scenario("storybook", "fp32"), find_scenario("sd15", "fp32")
+    own = find_scenario("storybook", "fp32", weights="random")
+    assert embedded.on(device).missing("images") is None
+    assert embedded.on(device).hardware == device.hardware
+    assert embedded.on(device) is embedded.on(device), "weights that are kept belong to one mode"
+    assert embedded.on(device).with_values() is embedded.on(device)
+    for other in (full, own):
+        assert other.on(device) is device
+        assert device.missing("images")
+
+
 def test_a_weight_that_is_changed_on_the_device_changes_the_image(drawn_by_cpu: Images) -> None:
     """Values are computed, not remembered: what offloading brings back is what is used."""
-    scenario, device = brief("fp32"), SimulatedDevice(draws=True)
-    with device.entered(), scenario.technique.applied(scenario.workload, device) as pipeline:
+    scenario = brief("fp32")
+    with scenario.running(SimulatedDevice()) as pipeline:
         with torch.no_grad():
             pipeline.unet.conv_in.weight.mul_(1.5)
         images = scenario.workload.draw(pipeline, steps=STEPS)

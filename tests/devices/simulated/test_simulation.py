@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,6 +72,19 @@ def test_another_process_gives_the_same_figures(plain: Trace) -> None:
     figures = json.loads(done.stdout.splitlines()[-1])
     counts = plain.counts.labelled()
     assert figures == [plain.component_peak_bytes, counts, plain.origins, plain.bound_s]
+
+
+def test_inference_mode_is_counted_as_no_grad_is() -> None:
+    """Only in inference mode do composite operations, such as `linear`, arrive whole."""
+    device, found = SimulatedDevice(), []
+    for mode in (torch.no_grad, torch.inference_mode):
+        with device.entered(), mode():
+            layer = torch.nn.Linear(64, 32).to(device.torch_device)
+            with device.observe(SimpleNamespace(unet=layer)) as trace:
+                layer(torch.ones(4, 64).to(device.torch_device)).softmax(dim=-1).cpu()
+        found.append((trace.counts, trace.component_peak_bytes))
+    assert found[0][0].operations["aten::addmm"] == 1
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("technique", ["fp32", "naive_attention", "attention_slicing"])
