@@ -41,13 +41,13 @@ def test_an_unknown_profile_is_one_sentence() -> None:
         open_device("simulated", "h2o")
 
 
-@pytest.mark.parametrize("need", ["clock", "images", "xformers", "compiler", "tracer", "cudnn"])
+@pytest.mark.parametrize("need", ["clock", "images", "compiler", "tracer", "cudnn"])
 def test_what_it_lacks_has_a_reason(need: str) -> None:
     assert SimulatedDevice().missing(need)
 
 
 @pytest.mark.parametrize(
-    "need", ["accelerator", "streams", "tf32", "fp16 arithmetic", "bf16 arithmetic"]
+    "need", ["accelerator", "streams", "tf32", "xformers", "fp16 arithmetic", "bf16 arithmetic"]
 )
 def test_what_it_has(need: str) -> None:
     assert SimulatedDevice().missing(need) is None

@@ -25,11 +25,12 @@ class WithoutValues(SimulatedDevice):
         return self
 
 
-def brief(technique: str) -> Scenario:
-    """The scenario of storybook, with few steps."""
-    scenario = find_scenario("storybook", technique)
+def brief(technique: str, name: str = "storybook", steps: int = STEPS) -> Scenario:
+    """The scenario of storybook, with few steps and two images at most."""
+    scenario = find_scenario(name, technique)
     workload = scenario.workload
-    return replace(scenario, workload=replace(workload, call=replace(workload.call, steps=STEPS)))
+    call = replace(workload.call, steps=steps, batch=min(2, workload.call.batch))
+    return replace(scenario, workload=replace(workload, call=call))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,7 @@ def drawn_by_cpu() -> Images:
         "naive_attention",
         "attention_slicing",
         "sdpa",
+        "xformers",
         "channels_last",
         "sequential_cpu_offload",
         "model_cpu_offload",
@@ -62,6 +64,19 @@ def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_value
     assert ssim(found.images, drawn_by_cpu) > 0.999
     assert found.inactive is None
     assert_same_figures(found, observe(brief(technique), WithoutValues()))
+
+
+@pytest.mark.parametrize(
+    ("technique", "name"),
+    [("vae_slicing", "storybook-batch8"), ("vae_tiling", "storybook-256")],
+)
+def test_with_xformers_the_vae_s_techniques_draw_the_cpu_s_image(technique: str, name: str) -> None:
+    drawn = observe(brief(technique, name, steps=2), CpuDevice()).images
+    scenario = brief(f"{technique}_xformers", name, steps=2)
+    found = observe(scenario, SimulatedDevice())
+    assert ssim(found.images, drawn) > 0.999
+    assert found.inactive is None
+    assert_same_figures(found, observe(scenario, WithoutValues()))
 
 
 @pytest.mark.parametrize("technique", ["fp32", "tf32", "cudnn_benchmark"])

@@ -1,0 +1,249 @@
+"""xFormers on the simulated device: its wrapper runs, its kernel is booked and computed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+import torch
+from diffusers.models.attention_processor import AttnProcessor2_0
+from xformers.ops import LowerTriangularMask, memory_efficient_attention
+from xformers.ops.fmha import common, cutlass, dispatch
+from xformers.ops.fmha.attn_bias import LowerTriangularFromBottomRightMask
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.host_kernels import on_host
+from fixtures.devices.simulated.kernels import scratch_bytes
+from fixtures.devices.simulated.shadows import shadow_of
+from fixtures.devices.simulated.simulation import DEVICE
+from fixtures.records.counts import FLOPS
+from tests.support.half_done import complaint
+from tests.support.simulated_runs import simulate, small
+
+ATEN = torch.ops.aten._efficient_attention_forward.default
+KERNEL = "aten::_efficient_attention_forward"
+NAMES: tuple[tuple[Any, str], ...] = (
+    (common, "_built_with_cuda"),
+    (common, "_is_bias_type_supported_in_BMK"),
+    (dispatch, "_dispatch_fw_priority_list"),
+    (cutlass.FwOp, "SUPPORTED_ATTN_BIAS_TYPES"),
+)
+BATCH, QUERIES, KEYS, HEADS, WIDTH = 2, 6, 16, 3, 8
+TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 1e-2}
+Bias = Callable[[torch.Tensor], Any]
+
+
+def drawn(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Numbers on the device."""
+    return torch.randn(shape).to(DEVICE, dtype)
+
+
+def values_of(tensor: torch.Tensor) -> torch.Tensor:
+    shadow = shadow_of(tensor)
+    assert shadow is not None
+    return shadow.values
+
+
+def softmax_attention(operands: Iterable[torch.Tensor], bias: torch.Tensor | None) -> torch.Tensor:
+    """As the docstring of `memory_efficient_attention` writes it, with positions before heads."""
+    query, key, value = (part.float().transpose(1, 2) for part in operands)
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if bias is not None:
+        scores = scores + bias.float()
+    attended: torch.Tensor = scores.softmax(-1) @ value
+    return attended.transpose(1, 2)
+
+
+def none(query: torch.Tensor) -> None:
+    """No bias."""
+
+
+def full(query: torch.Tensor) -> torch.Tensor:
+    return drawn(BATCH, HEADS, QUERIES, KEYS, dtype=query.dtype)
+
+
+def masked(query: torch.Tensor) -> torch.Tensor:
+    """The last keys hidden from all queries, as diffusers expands a mask of padded prompts."""
+    mask = torch.zeros(BATCH, 1, 1, KEYS)
+    mask[..., 10:] = float("-inf")
+    return mask.to(DEVICE, query.dtype).expand(BATCH, HEADS, QUERIES, KEYS)
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
+@pytest.mark.parametrize("bias", [none, full, masked])
+@pytest.mark.parametrize("strided", [False, True], ids=["contiguous", "strided"])
+def test_it_computes_softmax_attention(dtype: torch.dtype, bias: Bias, strided: bool) -> None:
+    with SimulatedDevice(draws=True).entered():
+        shapes = ((BATCH, length, HEADS, WIDTH) for length in (QUERIES, KEYS, KEYS))
+        if strided:  # heads before positions in memory
+            query, key, value = (
+                drawn(b, h, m, k, dtype=dtype).transpose(1, 2) for b, m, h, k in shapes
+            )
+        else:
+            query, key, value = (drawn(*shape, dtype=dtype) for shape in shapes)
+        weights = bias(query)
+        found = memory_efficient_attention(query, key, value, attn_bias=weights)
+        operands = [values_of(part) for part in (query, key, value)]
+        added = None if weights is None else values_of(weights)
+        result = values_of(found)
+    assert found.dtype is result.dtype is dtype
+    assert found.is_contiguous()
+    assert result.is_contiguous()
+    assert found.device == DEVICE
+    expected = softmax_attention(operands, added)
+    torch.testing.assert_close(
+        result.float(), expected, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+    )
+
+
+def test_a_head_of_its_own_a_scale_and_a_causal_mask() -> None:
+    """The three dimensions that diffusers passes, with heads in the batch."""
+    with SimulatedDevice(draws=True).entered():
+        query, key, value = (drawn(BATCH * HEADS, QUERIES, WIDTH) for _ in range(3))
+        found = memory_efficient_attention(
+            query, key, value, attn_bias=LowerTriangularMask(), scale=1.0
+        )
+        parts = [values_of(part)[:, :, None] for part in (query * WIDTH**0.5, key, value)]
+        result = values_of(found)
+    hidden = torch.full((QUERIES, QUERIES), float("-inf")).triu(1)
+    torch.testing.assert_close(result, softmax_attention(parts, hidden)[:, :, 0])
+
+
+def test_a_mask_without_heads_of_its_own() -> None:
+    """As the attention processor passes one: heads in the batch, queries expanded."""
+    with SimulatedDevice(draws=True).entered():
+        query, key, value = (
+            drawn(BATCH * HEADS, length, WIDTH) for length in (QUERIES, KEYS, KEYS)
+        )
+        bias = drawn(BATCH * HEADS, 1, KEYS).expand(-1, QUERIES, -1)
+        found = memory_efficient_attention(query, key, value, attn_bias=bias)
+        parts = [values_of(part)[:, :, None] for part in (query, key, value)]
+        added, result = values_of(bias)[:, None], values_of(found)
+    torch.testing.assert_close(result, softmax_attention(parts, added)[:, :, 0])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"attn_bias": LowerTriangularFromBottomRightMask()}, {"p": 0.5}],
+    ids=["causal from the end", "dropout"],
+)
+def test_what_the_host_cannot_compute_is_refused(given: dict[str, Any]) -> None:
+    with SimulatedDevice(draws=True).entered():
+        query = drawn(1, QUERIES, HEADS, WIDTH)
+        with pytest.raises(NotImplementedError, match="whole sequences"):
+            memory_efficient_attention(query, query, query, **given)
+
+
+def test_sequences_packed_into_one_are_refused() -> None:
+    part, starts = torch.zeros(1, QUERIES, HEADS, WIDTH), torch.tensor([0, 2, QUERIES])
+    with pytest.raises(NotImplementedError, match="whole sequences"):
+        on_host(ATEN)(part, part, part, None, starts, starts, 4, 4, 0.0, 0)
+
+
+def test_a_bias_that_is_not_aligned_is_refused_by_xformers_itself() -> None:
+    """The 77 tokens of a prompt are no multiple of eight."""
+    with SimulatedDevice().entered():
+        query, key = drawn(1, QUERIES, 1, 40).half(), drawn(1, 77, 1, 40).half()
+        bias = drawn(1, 1, QUERIES, 77).half()
+        with pytest.raises(NotImplementedError, match=r"attn_bias\.stride"):
+            memory_efficient_attention(query, key, key, attn_bias=bias)
+
+
+# What is booked
+
+
+def test_the_kernel_s_flops_and_memory() -> None:
+    """More keys than queries, which torch's own formula takes for more heads."""
+    device = SimulatedDevice()
+    with device.entered():
+        simulation = device._simulation
+        assert simulation is not None
+        query = torch.empty((1, 64, 2, 40), device=DEVICE, dtype=torch.float16)
+        key = torch.empty((1, 512, 2, 40), device=DEVICE, dtype=torch.float16)
+        live = simulation.memory.allocator.requested_bytes
+        found = memory_efficient_attention(query, key, key)
+        made = simulation.memory.allocator.requested_bytes - live
+        counts, kinds = simulation.meter.counts(), dict(simulation.meter.kinds)
+    products = 2 * 2 * 2 * 64 * 512 * 40  # two of them, in two heads
+    assert counts.operations[KERNEL] == 1
+    assert counts.totals[FLOPS] == products
+    assert counts.compute_dtypes == {"float16": 1}
+    calls, flops, moved = kinds["attention"]
+    assert (calls, flops) == (1, products)
+    assert made == 2 * found.numel()
+    operands = 2 * (2 * query.numel() + 2 * key.numel())
+    assert operands <= moved <= operands + 16  # the seed and its offset
+
+
+def test_wide_heads_accumulate_in_fp32() -> None:
+    for dtype, width, scratch in (
+        (torch.float16, 128, []),
+        (torch.float16, 160, [4 * 10 * 2 * 160]),
+        (torch.float32, 160, []),
+    ):
+        part = torch.empty((1, 10, 2, width), dtype=dtype, device="meta")
+        assert scratch_bytes(ATEN, [part, part, part]) == scratch
+
+
+def test_every_layer_runs_the_kernel_and_needs_less_than_naive_attention() -> None:
+    fused, naive = simulate("xformers"), simulate("naive_attention")
+    layers = 8  # four transformer blocks, each with self- and cross-attention
+    origins = {name: n for name, n in fused.origins.items() if name.startswith(KERNEL)}
+    assert origins == {f"{KERNEL} in Attention": 3 * layers + 1}  # the VAE has one more
+    assert "aten::_softmax" not in fused.counts.operations
+    assert fused.component_peak_bytes["denoiser"] < naive.component_peak_bytes["denoiser"]
+    # The same products, one operation for each kind of them.
+    assert fused.counts.totals[FLOPS] == naive.counts.totals[FLOPS]
+
+
+def fused_by_torch(pipeline: Any) -> None:
+    """The class is called xFormers', the kernel is torch's."""
+    pipeline.unet.set_attn_processor(type("XFormersAttnProcessor", (AttnProcessor2_0,), {})())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (fused_by_torch, "_attention_forward operations, not"),
+        (lambda pipeline: pipeline.unet.set_default_attn_processor(), "not only"),
+    ],
+    ids=["another kernel", "switched off"],
+)
+def test_without_the_kernel_it_is_not_in_effect(spoil: Callable[[Any], None], says: str) -> None:
+    assert says in str(complaint("xformers", small(), SimulatedDevice(), spoil))
+
+
+# Around it
+
+
+def test_leaving_undoes_everything() -> None:
+    before = [getattr(owner, name) for owner, name in NAMES]
+    with SimulatedDevice().entered():
+        inside = [getattr(owner, name) for owner, name in NAMES]
+    assert [getattr(owner, name) for owner, name in NAMES] == before
+    assert all(one != other for one, other in zip(before, inside, strict=True))
+    query = torch.zeros(1, QUERIES, HEADS, WIDTH)
+    with pytest.raises(NotImplementedError):
+        memory_efficient_attention(query, query, query)
+
+
+def test_where_it_is_not_installed_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("xformers", "xformers.ops", "xformers.ops.fmha"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert SimulatedDevice().missing("xformers") == "xFormers is not installed"
+    assert simulate("fp16").component_peak_bytes
+
+
+def test_one_that_works_in_another_way_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common.AttentionOpBase, "not_supported_reasons", None)
+    sentence = "xFormers does not run on this device with this torch (TypeError)"
+    assert SimulatedDevice().missing("xformers") == sentence
+
+
+def test_one_that_lacks_a_name_breaks_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name in NAMES:
+        monkeypatch.delattr(owner, name)
+    assert simulate("fp16").component_peak_bytes
+    assert not any(hasattr(owner, name) for owner, name in NAMES[:-1])
