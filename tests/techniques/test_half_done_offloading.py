@@ -12,6 +12,7 @@ from diffusers.models.attention_processor import SlicedAttnProcessor
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE
+from fixtures.techniques import CATALOGUE
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import CalledWithin, models, switched
 from fixtures.workloads import Workload
@@ -72,10 +73,14 @@ def the_unet_as_a_whole(pipeline: Any) -> None:
     add_hook_to_module(unet, hook)
 
 
-def the_vae_is_excluded(pipeline: Any) -> None:
-    pipeline.model_cpu_offload_seq = "text_encoder->unet"
-    pipeline._exclude_from_cpu_offload = ["vae"]
-    pipeline.enable_model_cpu_offload(device=DEVICE)
+def excluded(part: str) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        offloaded = [name for name in ("text_encoder", "unet", "vae") if name != part]
+        pipeline.model_cpu_offload_seq = "->".join(offloaded)
+        pipeline._exclude_from_cpu_offload = [part]
+        pipeline.enable_model_cpu_offload(device=DEVICE)
+
+    return spoil
 
 
 def components_leave_at_the_end(pipeline: Any) -> None:
@@ -92,6 +97,17 @@ def components_leave_at_the_end(pipeline: Any) -> None:
 
 def components_never_leave(pipeline: Any) -> None:
     pipeline.maybe_free_model_hooks = lambda: None
+
+
+def the_unet_before_it_was_traced(pipeline: Any) -> None:
+    pipeline.remove_all_hooks()
+    pipeline.unet = workload_of("fp16").load(torch.float16).unet
+    pipeline.enable_model_cpu_offload(device=DEVICE)
+
+
+def never_offloaded(pipeline: Any) -> None:
+    pipeline.remove_all_hooks()
+    pipeline.to(DEVICE)
 
 
 # Groups
@@ -163,7 +179,7 @@ CASES = [
     ),
     HalfDone("sequential_cpu_offload", "the UNet stays", the_unet_stays, "unet."),
     HalfDone("sequential_cpu_offload", "as a whole", the_unet_as_a_whole, "comes with all that"),
-    HalfDone("model_cpu_offload", "not the VAE", the_vae_is_excluded, "2 of 3 components"),
+    HalfDone("model_cpu_offload", "not the VAE", excluded("vae"), "2 of 3 components"),
     HalfDone(
         "model_cpu_offload", "all leave at the end", components_leave_at_the_end, "of text_encoder"
     ),
@@ -215,6 +231,17 @@ CASES = [
         "nothing is sliced",
     ),
     HalfDone("sequential_cpu_offload_attention_slicing", "leaves stay", leaves_stay, "offloaded"),
+    *(
+        HalfDone("model_cpu_offload_traced_unet", how, spoil, says)
+        for how, spoil, says in (
+            ("not traced", the_unet_before_it_was_traced, "is a UNet2DConditionModel, not"),
+            ("not offloaded", never_offloaded, "0 of 3 components have an offload hook"),
+            ("not the graph", excluded("unet"), "2 of 3 components"),
+            ("not the VAE", excluded("vae"), "2 of 3 components"),
+            ("all leave at the end", components_leave_at_the_end, "of text_encoder"),
+            ("none leaves", components_never_leave, "of vae stayed on cuda"),
+        )
+    ),
     HalfDone(
         "group_offload_leaf_vae_tiling", "untiled", lambda p: p.vae.disable_tiling(), "1 calls"
     ),
@@ -226,9 +253,15 @@ def device() -> SimulatedDevice:
     return SimulatedDevice()
 
 
+def device_for(name: str, device: SimulatedDevice) -> SimulatedDevice:
+    """One whose tensors have values, if the technique is missing something without."""
+    return SimulatedDevice(draws=True) if CATALOGUE[name].unsupported(device) else device
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_half_done_offloading_is_inactive(case: HalfDone, device: SimulatedDevice) -> None:
-    reason = complaint(case.technique, workload_of(case.technique), device, case.spoil)
+    there = device_for(case.technique, device)
+    reason = complaint(case.technique, workload_of(case.technique), there, case.spoil)
     assert reason is not None
     assert case.says in reason
     assert "\n" not in reason
@@ -236,4 +269,4 @@ def test_half_done_offloading_is_inactive(case: HalfDone, device: SimulatedDevic
 
 @pytest.mark.parametrize("name", sorted({case.technique for case in CASES}))
 def test_done_in_full_it_is_active(name: str, device: SimulatedDevice) -> None:
-    assert complaint(name, workload_of(name), device, nothing) is None
+    assert complaint(name, workload_of(name), device_for(name, device), nothing) is None

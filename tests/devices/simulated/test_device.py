@@ -53,6 +53,11 @@ def test_what_it_has(need: str) -> None:
     assert SimulatedDevice().missing(need) is None
 
 
+@pytest.mark.parametrize("need", ["images", "tracer", "cudnn"])
+def test_what_it_has_with_values(need: str) -> None:
+    assert SimulatedDevice(draws=True).missing(need) is None
+
+
 def test_tf32_is_a_question_of_the_profile() -> None:
     assert "Ampere" in str(SimulatedDevice("titan-rtx").missing("tf32"))
 

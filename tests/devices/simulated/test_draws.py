@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.simulated.allocator import ROUNDING_BYTES
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import Observation, observe
 from fixtures.measuring.observations import Observations
+from fixtures.records.counts import BYTES_MOVED, OPERATIONS
 from fixtures.records.images import Images
+from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario, find_scenario
+from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.similarity import largest_difference, ssim
 
 STEPS = 3
@@ -125,12 +131,63 @@ def test_a_scenario_of_an_embedded_model_draws_and_of_any_other_weights_does_not
         assert device.missing("images")
 
 
-def test_a_weight_that_is_changed_on_the_device_changes_the_image(drawn_by_cpu: Images) -> None:
+FEWER_A_STEP = {"arange": 1, "exp": 1, "div": 1, "mul": 2, "silu": 10}
+"""TorchScript computes the frequencies of the time embedding once for all, and once a step what
+each residual block does to the same embedding."""
+
+
+@pytest.mark.parametrize(
+    ("technique", "untraced"),
+    [
+        ("traced_unet", "sdpa"),
+        ("channels_last_traced_unet", "channels_last"),
+        ("model_cpu_offload_traced_unet", "model_cpu_offload"),
+    ],
+)
+def test_a_traced_unet_draws_the_cpu_s_image_with_the_work_of_the_unet(
+    technique: str, untraced: str, drawn_by_cpu: Images
+) -> None:
+    found = observe(brief(technique), SimulatedDevice())
+    plain = observe(brief(untraced), SimulatedDevice())
+    assert ssim(found.images, drawn_by_cpu) > 0.999
+    assert found.inactive is None
+    assert found.leak is None
+    assert largest_difference(found.images, plain.images) == 0
+    in_the_graph = Counter(found.counts.operations)
+    in_the_graph.update({f"aten::{name}": STEPS * count for name, count in FEWER_A_STEP.items()})
+    assert in_the_graph == plain.counts.operations
+    for name in set(plain.counts.totals) - {OPERATIONS, BYTES_MOVED}:
+        assert found.counts.totals[name] == plain.counts.totals[name]
+    assert found.component_peak_bytes[WHOLE] <= plain.component_peak_bytes[WHOLE] + ROUNDING_BYTES
+
+
+@pytest.mark.parametrize("technique", ["fp32", "traced_unet", "model_cpu_offload_traced_unet"])
+def test_a_weight_that_is_changed_on_the_device_changes_the_image(
+    technique: str, drawn_by_cpu: Images
+) -> None:
     """Values are computed, not remembered: what offloading brings back is what is used."""
-    scenario = brief("fp32")
+    scenario = brief(technique)
     with scenario.running(SimulatedDevice()) as pipeline:
         with torch.no_grad():
-            pipeline.unet.conv_in.weight.mul_(1.5)
+            weights_of_the_first_convolution(pipeline.unet).mul_(1.5)
         images = scenario.workload.draw(pipeline, steps=STEPS)
         del pipeline
     assert ssim(images, drawn_by_cpu) < 0.95
+
+
+def weights_of_the_first_convolution(unet: Any) -> torch.Tensor:
+    """In the graph where there is one, which is all that the wrapper has."""
+    model = getattr(unet, "graph", unet)
+    weight: torch.Tensor = model.conv_in.weight
+    return weight
+
+
+def test_of_a_traced_unet_the_device_holds_the_graph_s_weights_alone() -> None:
+    """The traced UNet goes at once, as reference counts let it: no collector runs here."""
+    scenario, held_bytes = brief("traced_unet"), {}
+    for name in ("fp16", "traced_unet"):
+        device = SimulatedDevice(draws=True)
+        with device.entered(), CATALOGUE[name].applied(scenario.workload, device) as pipeline:
+            held_bytes[name] = torch.cuda.memory_allocated()
+            del pipeline
+    assert held_bytes["traced_unet"] == held_bytes["fp16"]
