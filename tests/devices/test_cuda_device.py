@@ -355,7 +355,7 @@ def test_an_unknown_need_is_a_mistake_of_the_caller() -> None:
 
 def test_every_need_that_any_code_asks_for_is_known() -> None:
     asked = {
-        node.args[0].value
+        str(node.args[0].value)
         for path in (REPOSITORY / "fixtures").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
