@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); perf, refresh, survey, compare, bisect, power, report.
+"""Sessions: tests, lint, typing (default); rehearsal; perf, refresh, survey, compare, and others.
 
 Everything that measures runs in one environment, which the session `environment` makes: what is
 installed there is what is measured, and what a refresh accepts. It is installed once and then left
@@ -51,8 +51,23 @@ def tests(session: nox.Session) -> None:
     """The suite's own tests; no GPU, no network."""
     install(session, *with_groups("tests"))
     session.run(
-        "pytest", "tests", "-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs
+        *("pytest", "tests", "--ignore=tests/rehearsal"),
+        *("-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs),
     )
+
+
+@nox.session(default=False)
+def rehearsal(session: nox.Session) -> None:
+    """The CUDA lane by its real commands, without a GPU; at the end the lines that never ran."""
+    install(session, *with_groups("tests", "rehearsal"))
+    rules = "--rcfile=tests/rehearsal/coverage.ini"
+    session.run("coverage", "erase", rules)
+    names = ("cuda_device", "nvml", "launches", "family")
+    lane = [f"tests/devices/test_{name}.py" for name in names]
+    rehearsed = [*lane, "tests/rehearsal", *session.posargs]
+    session.run("coverage", "run", rules, "-m", "pytest", *rehearsed)
+    session.run("coverage", "combine", "--quiet", rules)
+    session.run("coverage", "report", rules, "--show-missing")
 
 
 @nox.session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib.util
 import sys
@@ -22,7 +23,7 @@ from fixtures.records.metrics import MIB
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.scenarios import find_scenario
-from fixtures.settings import Settings
+from fixtures.settings import REPOSITORY, Settings
 from fixtures.suite.cases import Cases
 from fixtures.techniques import CATALOGUE, Technique
 from fixtures.verdicts import judge_absolute_latency
@@ -350,3 +351,19 @@ def test_an_xformers_that_cannot_run_here_is_missing(monkeypatch: pytest.MonkeyP
 def test_an_unknown_need_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="unknown need 'magic'"):
         CudaDevice(cuda=FakeCuda()).missing("magic")
+
+
+def test_every_need_that_any_code_asks_for_is_known() -> None:
+    asked = {
+        str(node.args[0].value)
+        for path in (REPOSITORY / "fixtures").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "missing"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert {"clock", "images", "torch's Python"} <= asked
+    device = CudaDevice(cuda=FakeCuda())
+    for need in sorted(asked):
+        device.missing(need)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fixtures.devices import family
 from fixtures.devices.nvml import DISTURBING, POWER_CAP, GpuWatch, Nvml, find_nvml
 
 
@@ -57,6 +60,11 @@ class FakeNvml:
         if name in self.__dict__.get("answers", {}):
             return lambda handle, *_: self.answers[name]
         raise AttributeError(name)
+
+
+@pytest.fixture(autouse=True)
+def no_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, family.FIRST: str(os.getpid())})
 
 
 @pytest.fixture
@@ -118,11 +126,35 @@ def test_other_processes_are_counted(
 
 
 def test_in_a_container_the_first_process_that_is_alone_is_ours(
-    nvml: Nvml, library: FakeNvml
+    nvml: Nvml, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(family, "size", lambda: 1)
     library.processes = [777_777]
     assert nvml.read().disturbance is None
     library.processes = [777_777, 888_888]
+    assert nvml.read().disturbance == "another process used it"
+
+
+def test_processes_of_the_same_run_disturb_nothing(nvml: Nvml, library: FakeNvml) -> None:
+    """A fresh process samples while the one that started it waits, with its own context."""
+    family.begin()
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as fresh:
+        library.processes = [os.getpid(), fresh.pid]
+        assert nvml.read().disturbance is None
+        library.processes = [os.getpid(), fresh.pid, 2]
+        assert nvml.read().disturbance == "another process used it"
+        fresh.kill()
+
+
+def test_in_a_container_as_many_processes_as_the_run_has_are_ours(
+    nvml: Nvml, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(family, "size", lambda: 2)
+    library.processes = [777_777, 888_888]
+    assert nvml.read().disturbance is None
+    library.processes = [777_777, 888_888, 999_999]
     assert nvml.read().disturbance == "another process used it"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -17,14 +18,17 @@ import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
 from fixtures.measuring.observations import Observations
+from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
 from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
 from fixtures.verdicts import FROZEN_DIFFERENCE, STORED_DIFFERENCE, Case, judge_difference
+from fixtures.verdicts.similarity import largest_difference
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from fixtures.workloads.storybook.workload import CALL, FROZEN
@@ -350,3 +354,21 @@ def test_rounding_in_another_order_is_no_fault(technique: str, expected: Expecte
     assert from_frozen <= FROZEN_DIFFERENCE / 10
     assert from_stored <= STORED_DIFFERENCE
     assert (from_frozen == 0) == (technique == "fp32")
+
+
+def test_on_an_accelerator_time_steps_come_to_the_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Drawn by the simulated device, whose tensors have values and know no inference mode."""
+    without = {True: torch.no_grad, False: contextlib.nullcontext}
+    monkeypatch.setattr(torch, "inference_mode", lambda mode=True: without[mode]())
+    device = SimulatedDevice(draws=True)
+    with device.entered():
+        program = FrozenOnAccelerator(FROZEN, device.torch_device)
+        there = program.draw(CALL, 1)
+        program.relocate()
+        again = program.draw(CALL, 1)
+        del program
+    here = FrozenProgram(FROZEN, CPU).draw(CALL, 1)
+    assert largest_difference(there, here) < FROZEN_DIFFERENCE
+    assert largest_difference(again, there) == 0

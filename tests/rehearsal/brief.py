@@ -1,0 +1,64 @@
+"""Fewer steps and samples than a measurement takes, and one scenario that does more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+from tests.rehearsal.machine import FEW, SLOW
+
+STEPS, TIMED_STEPS = 2, 1
+SAMPLES = GROUPS = 2
+MORE = 150
+"""Small operations in each step: some three in ten more than there are."""
+
+
+def shorten_calls(workloads: ModuleType) -> None:
+    """Let storybook take few steps."""
+    storybook = workloads.WORKLOADS["storybook"]
+    storybook.call = replace(storybook.call, steps=STEPS)
+    storybook.timed_steps, storybook.telling_steps = TIMED_STEPS, STEPS
+
+
+def take_few_samples(refreshing: ModuleType) -> None:
+    """Let a baseline hold few processes."""
+    refreshing.SAMPLES = SAMPLES  # type: ignore[attr-defined]
+
+
+def take_few_scenarios(order: ModuleType) -> None:
+    """Let a survey know no other scenarios than those that the environment names."""
+    scenarios, few = order.scenarios, os.environ.get(FEW, "").split(",")
+
+    def found(*arguments: Any) -> list[Any]:
+        return [one for one in scenarios(*arguments) if one.technique.id in few]
+
+    if FEW in os.environ:
+        order.scenarios = found  # type: ignore[attr-defined]
+
+
+def plan_few_rounds(rounds: ModuleType) -> None:
+    """Let a process take one round of the candidate between two of the reference, twice."""
+    rounds.Plan.__init__.__defaults__ = (GROUPS, 1)
+
+
+def slow_down(techniques: ModuleType) -> None:
+    """Let the technique that the environment names do more in each step."""
+    if SLOW not in os.environ:
+        return
+    known = techniques.CATALOGUE.techniques
+    technique = known[os.environ[SLOW]]
+
+    def slow(workload: Any, device: Any) -> Iterator[Any]:
+        for pipeline in technique.apply(workload, device):
+            pipeline.unet.register_forward_pre_hook(_more)
+            yield pipeline
+
+    known[technique.id] = replace(technique, apply=slow)
+
+
+def _more(module: Any, inputs: tuple[Any, ...]) -> None:
+    for _ in range(MORE):
+        inputs[0].neg()

@@ -1,0 +1,58 @@
+"""Which module has what replaced, as soon as it is imported."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+
+STAND_INS: Mapping[str, tuple[str, str]] = {
+    "fixtures.devices.host": ("driver", "put_under_host"),
+    "pynvml": ("driver", "put_under_pynvml"),
+    "fixtures.devices.cuda": ("card", "insert"),
+    "fixtures.measuring.timed": ("clock", "put_into"),
+    "fixtures.devices.launches": ("kineto", "record"),
+    "fixtures.measuring.rounds": ("brief", "plan_few_rounds"),
+    "fixtures.techniques": ("brief", "slow_down"),
+    "fixtures.workloads": ("brief", "shorten_calls"),
+    "fixtures.suite.refreshing": ("brief", "take_few_samples"),
+    "fixtures.commands.refresh": ("brief", "take_few_samples"),
+    "fixtures.commands.survey.order": ("brief", "take_few_scenarios"),
+    "fixtures.commands.compare.installer": ("installer", "install_nothing"),
+}
+"""By module: the file here and its function, which is called with the module."""
+
+
+def expect() -> None:
+    """Replace what is to be replaced when it is imported, and not before: imports are slow."""
+    sys.meta_path.insert(0, _Finder())
+    if "COVERAGE_PROCESS_CONFIG" in os.environ:
+        # A process that is killed cannot write which lines it ran.
+        BaseProcess.kill = BaseProcess.terminate  # type: ignore[method-assign]
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules that the other finders find, and has something replaced in them."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in STAND_INS:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+            spec.loader.exec_module = partial(_loaded, load)  # type: ignore[method-assign]
+        return spec
+
+
+def _loaded(load: Callable[[ModuleType], None], module: ModuleType) -> None:
+    load(module)
+    file, function = STAND_INS[module.__name__]
+    getattr(importlib.import_module(f"tests.rehearsal.{file}"), function)(module)

@@ -1,0 +1,188 @@
+"""The whole way of somebody with two GPUs, by the real commands on a machine without one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.run import RESULTS
+from tests.rehearsal.commands import Done, Machine
+from tests.rehearsal.installer import SLOWER
+from tests.rehearsal.machine import FEW, HOT, SLOW, UUIDS
+
+pytest.importorskip("xdist")
+pytest.importorskip("uv")
+
+KEY = "nvidia-h200"
+FP16 = ("-k", "[storybook-fp16] and not claims")
+REFRESH = ("--perf-update-baselines", "--perf-reason", "rehearsed")
+SEVERAL = ("fp32", "fp16", "channels_last", "model_cpu_offload", "group_offload_stream")
+UNTIMED = (
+    "-k",
+    f"({' or '.join(f'[storybook-{one}]' for one in SEVERAL)}) and not latency and not claims",
+)
+SURVEY = ("-m", "fixtures", "--perf-device", "cuda", "--perf-workload", "storybook")
+COMPARE = (
+    *("-m", "fixtures.commands.compare", "--perf-device", "cuda", "--perf-workload", "storybook"),
+    *("-k", "[storybook-fp16]", "--base", "diffusers==0.42.1", "--head"),
+)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """A machine with two cards."""
+    return Machine(tmp_path_factory.mktemp("machine"))
+
+
+@pytest.fixture(scope="module")
+def refreshed(machine: Machine) -> Done:
+    """The first baseline of the card."""
+    return machine.pytest(*FP16, *REFRESH)
+
+
+@pytest.fixture(scope="module")
+def on_both(machine: Machine) -> Done:
+    """Five techniques on both cards at once, with a report."""
+    report = f"--perf-report={machine.folder / 'both'}"
+    return machine.pytest(*UNTIMED, "-n", "auto", report, _elsewhere(machine))
+
+
+def _elsewhere(machine: Machine) -> str:
+    """A folder of baselines that stays empty: the card is nobody's first in the other."""
+    return f"--perf-baselines={machine.folder / 'none'}"
+
+
+def _verdict_line(done: Done) -> str:
+    return next(line for line in done.said.splitlines() if " judged: " in line)
+
+
+def test_the_first_run_takes_the_card_and_says_what_records_it(machine: Machine) -> None:
+    done = machine.pytest(*FP16, _elsewhere(machine))
+    assert done.code == 0, done.said
+    assert f"storybook (weights: embedded) on {KEY}" in done.said
+    assert "nothing recorded here yet; record it with: python -m pytest perf_tests" in done.said
+    assert _verdict_line(done).startswith("1 judged: 1 passed, 0 failed, 0 undecided")
+    assert {user.uuid for user in done.users} == {UUIDS[0]}
+
+
+def test_a_refresh_samples_in_fresh_processes_and_names_its_folder_after_the_card(
+    machine: Machine, refreshed: Done
+) -> None:
+    assert refreshed.code == 0, refreshed.said
+    path = machine.baselines / KEY / "storybook.json"
+    assert f"Baseline written: {path}" in refreshed.said
+    entry = BaselineStore(machine.baselines).entry(KEY, "storybook", "fp16")
+    assert entry is not None
+    assert entry.recorded.hardware["power_limit_w"] == 700
+    assert entry.component_peak_bytes
+    assert entry.counts.totals["kernel launches"] > 500
+    assert len(entry.ratios) == 2
+    assert len({user.pid for user in refreshed.users}) == 1 + 2
+
+
+def test_an_unchanged_technique_passes_and_the_report_says_how_the_card_was(
+    machine: Machine, refreshed: Done
+) -> None:
+    done = machine.pytest(*FP16, f"--perf-report={machine.folder / 'unchanged'}")
+    assert done.code == 0, done.said
+    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1"
+    assert _verdict_line(done).startswith(expected)
+    page = (machine.folder / "unchanged" / "report.html").read_text(encoding="utf-8")
+    assert "SM clock 1,980 to 1,980 MHz, at most 61 °C and 412 W" in page
+
+
+def test_a_technique_that_does_more_is_a_regression_by_name(
+    machine: Machine, refreshed: Done
+) -> None:
+    done = machine.pytest(*FP16, **{SLOW: "fp16"})
+    assert done.code == pytest.ExitCode.TESTS_FAILED, done.said
+    assert re.search(r"storybook-fp16: latency is x[\d.]+ of the reference's, \+", done.said)
+    assert "storybook-fp16: counts changed: kernel launches " in done.said
+    assert "regression (counts, latency ratio, latency)" in done.said
+
+
+def test_a_card_that_is_throttled_leaves_the_latency_undecided(
+    machine: Machine, refreshed: Done
+) -> None:
+    done = machine.pytest("-k", "test_latency[storybook-fp16]", "-rs", **{HOT: "1"})
+    assert done.code == pytest.ExitCode.OK, done.said
+    assert "2 of 2 rounds were disturbed (it was throttled for its temperature)" in done.said
+
+
+def test_every_worker_has_a_card_of_its_own(on_both: Done) -> None:
+    assert on_both.code == 0, on_both.said
+    assert f"{len(SEVERAL)} judged: {len(SEVERAL)} passed" in on_both.said
+    of_workers = {(user.worker, user.uuid) for user in on_both.users if user.worker != "-"}
+    assert of_workers == {("gw0", UUIDS[0]), ("gw1", UUIDS[1])}
+
+
+def test_merged_shards_are_the_whole_run(machine: Machine, on_both: Done) -> None:
+    parts = []
+    for number in (1, 2):
+        folder = machine.folder / f"shard-{number}"
+        shard = (f"--perf-shard={number}/2", f"--perf-report={folder}", _elsewhere(machine))
+        done = machine.pytest(*UNTIMED, *shard)
+        assert done.code == 0, done.said
+        parts.append(str(folder / "results.json"))
+    whole = machine.folder / "whole"
+    merge = ("-m", "fixtures.commands.report", "--merge", *parts)
+    done = machine.python(*merge, f"--perf-report={whole}")
+    assert done.code == 0, done.said
+    merged, run = (RESULTS.read(one / "results.json") for one in (whole, machine.folder / "both"))
+    assert [len(RESULTS.read(Path(one)).scenarios) > 0 for one in parts] == [True, True]
+    assert merged.scenarios == run.scenarios
+    assert merged.device_key == run.device_key == KEY
+
+
+def test_a_survey_that_is_interrupted_keeps_what_is_whole_and_resumes_in_its_time(
+    machine: Machine,
+) -> None:
+    folder = machine.folder / "survey"
+    command, few = (*SURVEY, "--perf-report", str(folder)), {FEW: "fp32,fp16"}
+    done = machine.interrupted("storybook-fp32: measured in", *command, "--minutes=60", **few)
+    assert done.code == 130, done.said
+    assert "interrupted: the same command resumes it" in done.said
+    _surveyed(folder, "storybook-fp32")
+
+    done = machine.python(*command, "--minutes=0.01", **few)
+    assert done.code == 0, done.said
+    assert "storybook-fp32: cached from before" in done.said
+    assert "no time was left for 1 scenarios: run it again to resume" in done.said
+    _surveyed(folder, "storybook-fp32")
+
+    done = machine.python(*command, "--minutes=1", **few)
+    assert done.code == 0, done.said
+    assert "storybook-fp16: measured in" in done.said
+    _surveyed(folder, "storybook-fp32", "storybook-fp16")
+
+
+def _surveyed(folder: Path, *expected: str) -> None:
+    """The folder holds these scenarios and no other, each whole, with report and baselines."""
+    run = RESULTS.read(folder / "results.json")
+    assert list(run.scenarios) == list(expected)
+    for record in run.scenarios.values():
+        assert record.timings
+        assert record.component_peak_bytes
+        assert not record.verdicts
+    stored = BaselineStore(folder / "baselines").baseline(KEY, "storybook")
+    assert stored is not None
+    assert [f"storybook-{one}" for one in stored.scenarios] == sorted(expected)
+    assert (folder / "report.html").is_file()
+
+
+def test_two_equal_sides_are_equal(machine: Machine) -> None:
+    done = machine.python(*COMPARE, "diffusers==0.42.1")
+    assert done.code == 0, done.said
+    assert "1 scenario compared: 0 findings" in done.said
+    # Two sides, and of each at least one process that was timed.
+    assert len(done.users) >= 4
+
+
+def test_a_side_that_does_more_is_found(machine: Machine) -> None:
+    done = machine.python(*COMPARE, SLOWER)
+    assert done.code == 1, done.said
+    assert "latency" in done.said
+    assert "kernel launches" in done.said
