@@ -8,46 +8,28 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 from collections.abc import Mapping
-from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import torch
 
-from fixtures.devices.simulated import shadows
-from fixtures.devices.simulated.private import check_torch, entered, new_fake_mode, without_swaps
-from fixtures.devices.simulated.profiles import find_profile
-from fixtures.devices.simulated.redirects import Redirects
-from fixtures.devices.simulated.runtime import runtime
+from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import Simulation
-from fixtures.devices.simulated.weights import fake_weights
 from tests.rehearsal import clock, kineto, machine
 
 
 def insert(cuda_device: ModuleType) -> None:
     """Put the card under the CUDA device, and its clock."""
-    check_torch()
-    profile = find_profile(machine.PROFILE)
-    simulation, mode = Simulation(profile, draws=True), new_fake_mode()
-    # The allocator is not re-entrant, and a collection could start within a call of it.
-    gc.disable()
-    entering = contextlib.ExitStack()
-    for context in (
-        runtime(simulation),
-        *(_attribute(torch.cuda, name, it) for name, it in _answers(simulation).items()),
-        _attribute(torch._C, "_cuda_clearCublasWorkspaces", _Clear(simulation)),
-        _attribute(torch, "inference_mode", _without_gradients),
-        without_swaps(),
-        entered(mode),
-        fake_weights(mode, values=True),
-        simulation,
-        simulation.modules,
-        Redirects(simulation, partial(shadows.faked, mode)),
-    ):
-        entering.enter_context(context)
+    device, entering = SimulatedDevice(machine.PROFILE, draws=True), contextlib.ExitStack()
+    entering.enter_context(device.entered())
+    simulation = device._simulation
+    assert simulation is not None
+    for name, answer in _answers(simulation).items():
+        entering.enter_context(_attribute(torch.cuda, name, answer))
+    clear = _Clear(simulation)
+    entering.enter_context(_attribute(torch._C, "_cuda_clearCublasWorkspaces", clear))
     atexit.register(entering.close)
     clock.start(simulation)
     clock.put_into(cuda_device)
@@ -56,13 +38,6 @@ def insert(cuda_device: ModuleType) -> None:
 
 def _attribute(owner: Any, name: str, value: Any) -> Any:
     return mock.patch.object(owner, name, value, create=True)
-
-
-def _without_gradients(mode: Any = True) -> Any:
-    """Stands in for inference mode, which fake tensors do not know."""
-    if callable(mode):
-        return torch.no_grad()(mode)
-    return torch.no_grad() if mode else contextlib.nullcontext()
 
 
 class _Clear:
