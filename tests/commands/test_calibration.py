@@ -19,7 +19,8 @@ from tests.support.fake_device import FakeDevice
     ("arguments", "sentence"),
     [
         (["storybook", "--perf-device", "abacus"], "--perf-device 'abacus' is unknown"),
-        (["storybook", "--perf-device", "simulated"], "--perf-device simulated draws nothing"),
+        (["sd15", "--perf-device", "simulated"], "--perf-device simulated draws nothing"),
+        (["storybook", "--technique", "magic"], "Technique 'magic' is unknown"),
         (["nothing", "--perf-device", "cpu"], "Workload 'nothing' is unknown"),
     ],
 )
@@ -56,6 +57,11 @@ def test_the_table_has_a_row_for_each_technique_and_each_control(
     assert by_name["fp32"] == ["1.0000", "0.99", by_name["fp32"][2], "-"]
     assert by_name["vae_tiling"][3] != "-"
     assert by_name["black"] == ["0.0100"]
+
+    chosen = ["--technique", "sdpa", "--technique", "bf16"]
+    assert main(["storybook", "--perf-device", "cpu", *chosen]) == 0
+    rows_of_techniques = capsys.readouterr().out.split("\n\n")[0].splitlines()[2:]
+    assert [row.split()[1] for row in rows_of_techniques] == ["sdpa", "bf16"]
 
 
 def test_the_lowest_of_all_images_counts() -> None:

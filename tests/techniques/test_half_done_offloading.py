@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +170,18 @@ def half_of_the_streams(pipeline: Any) -> None:
         hook.group.stream = None
 
 
+def a_file_is_lost(pipeline: Any) -> None:
+    """After the last use of it: before that, it could not be read."""
+    decode = pipeline.vae.decode
+    [hook, *_] = group_hooks(pipeline.text_encoder)
+
+    def lose(*args: Any, **kwargs: Any) -> Any:
+        Path(hook.group.safetensors_file_path).unlink(missing_ok=True)
+        return decode(*args, **kwargs)
+
+    pipeline.vae.decode = lose
+
+
 NEVER_AGAIN = "weights of unet stayed on cuda"
 CASES = [
     HalfDone("fp32", "TF32", tf32_on_inside, "was 'tf32' during the call, not 'ieee'"),
@@ -224,6 +237,20 @@ CASES = [
         "groups of unet have a stream",
     ),
     HalfDone("group_offload_stream", "half the streams", half_of_the_streams, "have a stream"),
+    HalfDone(
+        "group_offload_disk",
+        "in memory",
+        regrouped("vae", offload_type=LEAF),
+        "a group of vae waits in memory, not in a file",
+    ),
+    HalfDone("group_offload_disk", "a lost file", a_file_is_lost, "the file of a group of"),
+    HalfDone("group_offload_disk", "not the UNet", the_unet_is_ungrouped, "unet carries"),
+    HalfDone(
+        "group_offload_mixed",
+        "the text encoder by leaves",
+        regrouped("text_encoder", offload_type=LEAF),
+        "groups of text_encoder are leaf_level",
+    ),
     HalfDone(
         "sequential_cpu_offload_attention_slicing",
         "huge slices",

@@ -145,6 +145,7 @@ def test_every_documented_technique_has_a_row() -> None:
         cudnn_benchmark tf32 autocast fp16 bf16 attention_slicing sdpa xformers channels_last
         traced_unet vae_slicing vae_tiling sequential_cpu_offload model_cpu_offload
         group_offload_leaf group_offload_block group_offload_stream group_offload_mixed
+        group_offload_disk
         layerwise_casting torch_compile
     """
     assert set(documented.split()) <= set(CATALOGUE.techniques)

@@ -60,6 +60,8 @@ def drawn_by_cpu() -> Images:
         "group_offload_leaf",
         "group_offload_block",
         "group_offload_stream",
+        "group_offload_disk",
+        "group_offload_mixed",
         "sequential_cpu_offload_attention_slicing",
     ],
 )
