@@ -19,7 +19,10 @@ pytest.importorskip("uv")
 KEY = "nvidia-h200"
 FP16 = ("-k", "[storybook-fp16] and not claims")
 REFRESH = ("--perf-update-baselines", "--perf-reason", "rehearsed")
-SEVERAL = ("fp32", "fp16", "channels_last", "model_cpu_offload", "group_offload_stream")
+SEVERAL = (
+    *("fp32", "fp16", "autocast", "xformers", "channels_last"),
+    *("model_cpu_offload", "group_offload_stream"),
+)
 UNTIMED = (
     "-k",
     f"({' or '.join(f'[storybook-{one}]' for one in SEVERAL)}) and not latency and not claims",
@@ -45,7 +48,7 @@ def refreshed(machine: Machine) -> Done:
 
 @pytest.fixture(scope="module")
 def on_both(machine: Machine) -> Done:
-    """Five techniques on both cards at once, with a report."""
+    """Several techniques on both cards at once, with a report."""
     report = f"--perf-report={machine.folder / 'both'}"
     return machine.pytest(*UNTIMED, "-n", "auto", report, _elsewhere(machine))
 

@@ -45,6 +45,12 @@ def drawn_by_cpu() -> Images:
     return observe(brief("fp32"), CpuDevice()).images
 
 
+@pytest.fixture(scope="module")
+def drawn_in_fp16() -> Images:
+    """The image in fp16, by the simulated device."""
+    return observe(brief("fp16"), SimulatedDevice()).images
+
+
 @pytest.mark.parametrize(
     "technique",
     [
@@ -66,11 +72,13 @@ def drawn_by_cpu() -> Images:
     ],
 )
 def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_values(
-    technique: str, drawn_by_cpu: Images
+    technique: str, drawn_by_cpu: Images, drawn_in_fp16: Images
 ) -> None:
     found = observe(brief(technique), SimulatedDevice())
     assert ssim(found.images, drawn_by_cpu) > 0.999
     assert found.inactive is None
+    if "offload" in technique and "slicing" not in technique:
+        assert largest_difference(found.images, drawn_in_fp16) == 0
     assert_same_figures(found, observe(brief(technique), WithoutValues()))
 
 
