@@ -14,24 +14,38 @@ STREAMS, STORAGES, EVENTS = 3, 3, 2
 KEYS = st.frozensets(st.integers(0, STORAGES - 1), max_size=2)
 STREAM = st.integers(0, STREAMS - 1)
 EVENT = st.integers(0, EVENTS - 1)
+LAUNCH = st.tuples(st.just("launch"), STREAM, KEYS, KEYS)
 STEP = st.one_of(
-    st.tuples(st.just("launch"), STREAM, KEYS, KEYS),
+    LAUNCH,
+    LAUNCH,  # twice as often as others
     st.tuples(st.just("record"), STREAM, EVENT),
     st.tuples(st.just("wait"), STREAM, EVENT),
     st.tuples(st.just("host waits"), STREAM),
+    st.tuples(st.just("renew"), STREAM, st.integers(0, STORAGES - 1)),
 )
+Memory = tuple[int, int]
+"""Where a storage lies: its number, and the stream that asked for it, of which each has its own."""
 
 
 def has_race(program: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether two launches that conflict are joined by no path of a graph of all that happens."""
+    """Whether two launches that conflict are joined by no path of a graph of all that happens.
+
+    A storage that is renewed lies where the last one lay that the same stream asked for. There a
+    write conflicts with all earlier uses, but a read with those of the same storage only.
+    """
     before: list[set[int]] = []  # by node, all nodes from which a path leads here
     last = [set[int]() for _ in range(STREAMS)]
     marks = [set[int]() for _ in range(EVENTS)]
     host: set[int] = set()
-    launches: list[tuple[int, frozenset[int], frozenset[int]]] = []
+    homes, ages = [DEFAULT] * STORAGES, [0] * STORAGES
+    reads_of: list[tuple[int, Memory, int]] = []  # node, memory, age of the storage
+    writes_of: list[tuple[int, Memory, int]] = []
     for action, number, *rest in program:
         if action == "host waits":
             host |= last[number]
+            continue
+        if action == "renew":
+            homes[rest[0]], ages[rest[0]] = number, ages[rest[0]] + 1
             continue
         node = len(before)
         before.append(last[number] | host | (marks[rest[0]] if action == "wait" else set()))
@@ -39,12 +53,15 @@ def has_race(program: Sequence[tuple[Any, ...]]) -> bool:
         if action == "record":
             marks[rest[0]] = set(last[number])
         if action == "launch":
-            reads, writes = rest
-            for other, others_reads, others_writes in launches:
-                conflict = writes & (others_reads | others_writes) or reads & others_writes
+            reads, writes = ({((k, homes[k]), ages[k]) for k in keys} for keys in rest)
+            written = {memory for memory, _ in writes}
+            for other, memory, age in (*reads_of, *writes_of):
+                is_write = (other, memory, age) in writes_of
+                conflict = memory in written or (is_write and (memory, age) in reads)
                 if conflict and other not in before[node]:
                     return True
-            launches.append((node, reads, writes))
+            reads_of += [(node, *one) for one in reads]
+            writes_of += [(node, *one) for one in writes]
     return False
 
 
@@ -52,6 +69,8 @@ def run(program: Sequence[tuple[Any, ...]]) -> Ordering:
     ordering = Ordering()
     for _ in range(STREAMS - 1):
         ordering.new_stream()
+    for key in range(STORAGES):
+        ordering.allocated(key, 100 * key, 100)
     events: list[Clock] = [{} for _ in range(EVENTS)]
     for action, number, *rest in program:
         if action == "launch":
@@ -61,13 +80,17 @@ def run(program: Sequence[tuple[Any, ...]]) -> Ordering:
             events[rest[0]] = ordering.clock(number)
         elif action == "wait":
             ordering.wait(number, events[rest[0]])
+        elif action == "renew":
+            ordering.current = number
+            ordering.freed(rest[0], 100 * rest[0], 100)
+            ordering.allocated(rest[0], 100 * rest[0], 100)
         else:
             ordering.host_waits_for(number)
     return ordering
 
 
 @settings(max_examples=1000, deadline=None)
-@given(st.lists(STEP, max_size=14))
+@given(st.lists(STEP, max_size=16))
 def test_a_race_is_found_exactly_where_no_path_of_waits_leads(program: list[Any]) -> None:
     assert bool(run(program).races) == has_race(program)
 
@@ -99,11 +122,15 @@ def test_a_stream_that_is_made_later_comes_after_what_the_host_has_waited_for() 
 
 
 def freed_and_reused(
-    *, waits: bool = False, records: bool = False, start: int = 0, on: int = 1
+    *, waits: str = "", records: bool = False, start: int = 0, on: int = 1, used_on: int = 1
 ) -> list[str]:
-    """Stream 1 has a weight of 100 bytes; the default stream reads it; it is freed, and reused."""
+    """Stream 1 has a weight of 100 bytes; the default stream reads it; it is freed, and reused.
+
+    `waits`: when stream 1 waits for the default stream.
+    """
     ordering = Ordering()
     ordering.current = ordering.new_stream()
+    ordering.new_stream()
     ordering.allocated(7, 0, 100)
     ordering.launch("a copy", {}, {7: "x"})
     ordering.host_waits_for(1)
@@ -111,30 +138,70 @@ def freed_and_reused(
         ordering.record(7, DEFAULT)
     ordering.current = DEFAULT
     ordering.launch("a kernel", {7: "x"}, {})
-    if waits:
+    if waits == "before it is freed":
         ordering.host_waits_for(DEFAULT)
     ordering.freed(7, 0, 100)
     ordering.current = on
     ordering.allocated(8, start, 50)
+    if waits == "before it is used":
+        ordering.wait(used_on, ordering.clock(DEFAULT))
+    ordering.current = used_on
+    ordering.launch("another copy", {}, {8: "y"})
     return ordering.races
 
 
 def test_memory_that_another_stream_may_use_is_not_to_be_given_away() -> None:
     assert freed_and_reused() == [
-        "memory that a kernel on the default stream may still use is given away on stream 1: it "
-        "was freed without a wait or a record_stream"
+        "another copy on stream 1 writes a tensor (y) to memory that a kernel on the default "
+        "stream may still use: it was freed without a wait or a record_stream"
     ]
     assert len(freed_and_reused(start=99)) == 1
     assert not freed_and_reused(start=100)
-    assert not freed_and_reused(waits=True)
+    assert not freed_and_reused(waits="before it is freed")
+    assert not freed_and_reused(waits="before it is used")
     assert not freed_and_reused(records=True)
-    assert not freed_and_reused(on=DEFAULT), "the default stream comes after its own kernel"
+    assert not freed_and_reused(on=DEFAULT), "torch keeps it for stream 1"
+    assert not freed_and_reused(used_on=DEFAULT), "the default stream comes after its own kernel"
+    assert len(freed_and_reused(used_on=2)) == 1
+
+
+def test_memory_of_one_stream_is_not_ordered_for_another_one() -> None:
+    """Asked for where it was freed, and written elsewhere."""
+    ordering = Ordering()
+    ordering.allocated(7, 0, 100)
+    ordering.launch("a kernel", {}, {7: "x"})
+    ordering.freed(7, 0, 100)
+    ordering.allocated(8, 0, 100)
+    ordering.current = ordering.new_stream()
+    ordering.launch("a copy", {}, {8: "y"})
+    assert ordering.races == [
+        "a copy on stream 1 writes a tensor (y) to memory that a kernel on the default stream may "
+        "still use, and nothing makes it wait"
+    ]
+
+
+def test_what_was_never_written_still_lies_where_others_may_read() -> None:
+    """Freed and asked for twice."""
+    ordering = Ordering()
+    side = ordering.new_stream()
+    ordering.allocated(7, 0, 100)
+    ordering.current = side
+    ordering.launch("a kernel", {7: "x"}, {})
+    ordering.current = DEFAULT
+    for key in (7, 8):
+        ordering.freed(key, 0, 100)
+        ordering.allocated(key + 1, 0, 100)
+    assert not ordering.races
+    for _ in range(2):
+        ordering.launch("a copy", {}, {9: "y"})
+        assert len(ordering.races) == 1, "what is written has its place"
 
 
 def test_what_the_host_reads_must_have_arrived() -> None:
     ordering = Ordering()
-    ordering.arrives(3, ordering.launch("a copy", {}, {}))
-    ordering.arrives(4, ordering.launch("a copy", {}, {}))
+    for key in (3, 4):
+        ordering.arrives(key)
+        ordering.launch("a copy", {}, {key: "x"})
     assert ordering.host_must_look
     ordering.host_reads("numpy", [2])
     assert not ordering.races
@@ -147,6 +214,7 @@ def test_what_the_host_reads_must_have_arrived() -> None:
     assert not ordering.host_must_look
     ordering.host_reads("numpy", [4])
     assert len(ordering.races) == 1
-    ordering.arrives(4, ordering.launch("a copy", {}, {}))
+    ordering.arrives(4)
+    ordering.launch("a copy", {}, {4: "x"})
     ordering.left(4)
     assert not ordering.host_must_look

@@ -1,0 +1,202 @@
+"""Streams and events of the simulated device, as programs use them: which are races, which not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.simulation import DEVICE
+
+COUNT = 40_000
+Race = Callable[[], str | None]
+
+
+@pytest.fixture
+def race() -> Iterator[Race]:
+    """Inside the simulation: the race so far."""
+    device = SimulatedDevice()
+    with device.entered():
+        simulation = device._simulation
+        assert simulation is not None
+        yield simulation.ordering.sentence
+
+
+def test_the_current_stream_is_the_one_that_was_entered_last() -> None:
+    with SimulatedDevice().entered():
+        default = torch.cuda.default_stream()
+        one, other = torch.cuda.Stream(), torch.cuda.Stream()
+        with torch.cuda.stream(one):
+            with torch.cuda.stream(other):
+                assert torch.cuda.current_stream() is other
+                torch.cuda.set_stream(None)  # type: ignore[arg-type]  # as in torch: nothing
+                with torch.cuda.stream(None):
+                    assert torch.cuda.current_stream() is other
+            assert torch.cuda.current_stream() is one
+            torch.cuda.set_stream(default)
+            assert torch.cuda.current_stream() is default
+        assert torch.cuda.current_stream() is default
+
+
+# What a copy brings to the host
+
+
+def leaving() -> torch.Tensor:
+    return torch.ones(COUNT, device=DEVICE).to("cpu", non_blocking=True)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda host: host.numpy(),
+        lambda host: host.sum(),
+        lambda host: host.zero_(),
+        lambda host: torch.ones(COUNT, device=DEVICE) * host[0],
+    ],
+    ids=["numpy", "an operation on the host", "overwritten", "a number for the device"],
+)
+def test_the_host_reads_what_has_not_arrived(
+    read: Callable[[torch.Tensor], object], race: Race
+) -> None:
+    read(leaving())
+    assert "reads on the host what aten::_to_copy" in str(race())
+
+
+def event_was_reached() -> None:
+    event = torch.cuda.Event()
+    event.record()
+    assert event.query()
+
+
+def stream_is_idle() -> None:
+    assert torch.cuda.current_stream().query()
+
+
+def blocking_copy() -> None:
+    torch.ones(1, device=DEVICE).cpu()
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        torch.nn.Identity(),
+        event_was_reached,
+        stream_is_idle,
+        blocking_copy,
+        lambda: torch.cuda.current_stream().record_event().synchronize(),
+        lambda: torch.cuda.current_stream().synchronize(),
+        lambda: torch.cuda.synchronize(),
+    ],
+    ids=["none", "event asked", "stream asked", "copy", "event", "stream", "device"],
+)
+def test_whatever_tells_the_host_that_a_copy_is_done_makes_it_safe_to_read(
+    wait: Callable[..., object], race: Race
+) -> None:
+    host = leaving()
+    without = isinstance(wait, torch.nn.Identity)
+    if not without:
+        wait()
+    host.numpy()
+    assert (race() is not None) == without
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_copy_reads_on_another_stream_what_has_not_arrived(waits: bool, race: Race) -> None:
+    host, side = leaving(), torch.cuda.Stream()
+    if waits:
+        side.wait_stream(torch.cuda.current_stream())
+    host.to(DEVICE, non_blocking=True)  # the same stream: in order
+    assert race() is None
+    with torch.cuda.stream(side):
+        host.to(DEVICE, non_blocking=True)
+    assert (race() is None) == waits
+
+
+def test_two_streams_copy_to_one_place_on_the_host(race: Race) -> None:
+    host, values = torch.empty(COUNT), torch.ones(COUNT, device=DEVICE)
+    torch.cuda.synchronize()
+    host.copy_(values, non_blocking=True)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        host.copy_(values, non_blocking=True)
+    assert "on stream 1 writes a tensor (float32 (40000,)) that aten::copy_" in str(race())
+
+
+# What the device reads
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    "read",
+    [lambda t: t + 1, lambda t: t.sum().item(), torch.bincount, torch.repeat_interleave],
+    ids=["sum", "item", "bincount", "repeat_interleave"],
+)
+def test_an_operation_reads_what_another_stream_brings(
+    read: Callable[[torch.Tensor], object], waits: bool, race: Race
+) -> None:
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        brought = torch.tensor([1, 2, 3]).to(DEVICE, non_blocking=True)
+    if waits:
+        torch.cuda.current_stream().wait_stream(side)
+    read(brought)
+    assert (race() is None) == waits
+    assert waits or " on the default stream reads a tensor (int64 (3,)) that" in str(race())
+
+
+def test_tensors_without_bytes_are_no_race(race: Race) -> None:
+    """Their storages come and go at the same places."""
+    side = torch.cuda.Stream()
+    for _ in range(20):
+        for stream in (side, torch.cuda.default_stream()):
+            with torch.cuda.stream(stream):
+                assert (torch.ones(0, device=DEVICE) + 1).numel() == 0
+    assert race() is None
+
+
+# Memory that is given away
+
+
+@pytest.fixture
+def freed_early(race: Race) -> torch.cuda.Stream:
+    """The stream that brought a weight, which was freed while the default stream may read it."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        weight = torch.empty(COUNT).to(DEVICE, non_blocking=True)
+    side.synchronize()
+    assert (weight + 1).numel() == COUNT
+    return side
+
+
+def test_its_own_stream_is_given_the_memory_of_a_weight_again(
+    freed_early: torch.cuda.Stream, race: Race
+) -> None:
+    with torch.cuda.stream(freed_early):
+        again = torch.empty(COUNT, device=DEVICE)
+        assert race() is None, "nothing is written yet"
+        again.zero_()
+    assert "memory that aten::add in the pipeline on the default stream may" in str(race())
+
+
+def test_a_wait_after_the_memory_was_asked_for_is_early_enough(
+    freed_early: torch.cuda.Stream, race: Race
+) -> None:
+    with torch.cuda.stream(freed_early):
+        again = torch.empty(COUNT, device=DEVICE)
+        freed_early.wait_stream(torch.cuda.default_stream())
+        again.zero_()
+    assert race() is None
+
+
+def test_memory_of_one_stream_is_never_given_to_another(
+    freed_early: torch.cuda.Stream, race: Race
+) -> None:
+    """Here it is, from the pool that all share; torch would keep it for its own."""
+    for stream in (torch.cuda.Stream(), torch.cuda.default_stream()):
+        with torch.cuda.stream(stream):
+            torch.zeros(COUNT, device=DEVICE)
+    assert race() is None
+    with torch.cuda.stream(freed_early):
+        torch.zeros(COUNT, device=DEVICE)
+    assert "it was freed without a wait or a record_stream" in str(race())
