@@ -45,6 +45,7 @@ class FakeWorkload:
     telling_steps = 3
     steps_of_timed_call = STEPS
     frozen: FrozenSource | None = None
+    is_embedded = False
     without: Mapping[str, str] = {}
 
     def draw(self, pipeline: FakePipeline, **changes: Any) -> Any:

@@ -129,7 +129,7 @@ def test_perf_fails_until_the_refresh_has_recorded_it(repository: Path) -> None:
 
     recorded = refresh.run(repository, *SMALL)
     assert recorded.returncode == 0, recorded.stdout
-    assert list(json.loads(stored.read_text("utf-8"))["scenarios"]) == [NAME]
+    assert NAME in json.loads(stored.read_text("utf-8"))["scenarios"]
 
     after = perf.run(repository, *SMALL)
     assert after.returncode == 0, after.stdout

@@ -269,7 +269,8 @@ def test_without_a_clock_nothing_is_timed() -> None:
     assert {technique.untimed(device) for technique in CATALOGUE} == {"takes no time"}
 
 
-def test_every_group_offloading_came_with_0_33() -> None:
-    late = {technique.id for technique in CATALOGUE if technique.since == "0.33"}
+def test_every_group_offloading_came_with_0_33_and_files_a_release_later() -> None:
+    late = {technique.id for technique in CATALOGUE if technique.since}
+    assert CATALOGUE["group_offload_disk"].since == "0.34"
     grouped = {technique.id for technique in CATALOGUE if "group_offload" in technique.id}
     assert late == grouped | {"layerwise_casting"}
