@@ -102,9 +102,10 @@ class Stepping:
         """Nothing to do."""
 
 
+@pytest.mark.parametrize("telling", [3, 4])
 @pytest.mark.parametrize("lacks", [{}, {"torch's Python": "it is the simulation's"}], ids=len)
-def test_the_host_s_calls_are_counted_in_a_call_of_their_own_unless_torch_s_are_left_out(
-    lacks: dict[str, str],
+def test_the_host_s_calls_are_counted_along_only_without_torch_s_and_in_so_few_steps(
+    lacks: dict[str, str], telling: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scheduler = Stepping()
     calls: list[int] = []
@@ -117,9 +118,11 @@ def test_the_host_s_calls_are_counted_in_a_call_of_their_own_unless_torch_s_are_
         return IMAGES
 
     scenario = fake_scenario(drawn, scheduler=scheduler)
+    assert scenario.workload.call.steps == 4
+    monkeypatch.setattr(scenario.workload, "telling_steps", telling)
     work = observe(scenario, FakeDevice(lacks=lacks)).host_work
-    assert len(calls) == (2 if lacks else 3)
-    assert work.steps == calls[-1]
+    assert len(calls) == (2 if lacks and telling == 4 else 3)
+    assert work.steps == calls[-1] == telling
     assert ("torch" in work.call.packages) == (not lacks)
 
 
