@@ -6,7 +6,6 @@ Values are computed at once and in the host's order, so a missing wait changes n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -128,26 +127,42 @@ def forget_waits(pipeline: Any, monkeypatch: pytest.MonkeyPatch, *, of_default: 
     monkeypatch.setattr(Stream, "synchronize", synchronize)
 
 
-def test_a_weight_that_a_stream_brings_too_late(
-    observations: Observations, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forget = partial(forget_waits, monkeypatch=monkeypatch, of_default=False)
-    check, sentence = failure(spoilt("group_offload_stream", forget), observations)
-    assert check == "fault"
-    assert " on the default stream reads a tensor (float16 (" in sentence
-    assert "aten::_to_copy at diffusers/hooks/group_offloading.py:" in sentence
-    assert "and nothing makes it wait" in sentence
+COPIED_IN = "aten::_to_copy at diffusers/hooks/group_offloading.py:"
 
 
-def test_a_weight_that_is_freed_while_it_is_read(
-    observations: Observations, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("of_default", "words"),
+    [
+        (
+            False,
+            (
+                " on the default stream reads a tensor (float16 (",
+                COPIED_IN,
+                "and nothing makes it wait",
+            ),
+        ),
+        (
+            True,
+            (
+                COPIED_IN,
+                " writes a tensor (float16 (",
+                "may still use: it was freed without a wait or a record_stream",
+            ),
+        ),
+    ],
+    ids=["a weight comes too late", "a weight is freed while it is read"],
+)
+def test_a_missing_wait(
+    of_default: bool,
+    words: tuple[str, ...],
+    observations: Observations,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    forget = partial(forget_waits, monkeypatch=monkeypatch, of_default=True)
+    forget = partial(forget_waits, monkeypatch=monkeypatch, of_default=of_default)
     check, sentence = failure(spoilt("group_offload_stream", forget), observations)
     assert check == "fault"
-    assert "aten::_to_copy at diffusers/hooks/group_offloading.py:" in sentence
-    assert " writes a tensor (float16 (" in sentence
-    assert "may still use: it was freed without a wait or a record_stream" in sentence
+    for one in words:
+        assert one in sentence
 
 
 def record_streams(pipeline: Any) -> None:
@@ -161,50 +176,37 @@ def test_record_stream_takes_the_place_of_the_wait(observations: Observations) -
     assert failure(spoilt("group_offload_stream", record_streams), observations) == ("", "")
 
 
-@contextmanager
-def never_offloading(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patches:
-        patches.setattr(ModuleGroup, "offload_", lambda group: None)
-        yield
-
-
 @pytest.mark.parametrize("technique", ["group_offload_leaf", "group_offload_block"])
 def test_an_onload_without_an_offload(
     technique: str, observations: Observations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario = spoilt(technique, sound)
-    with never_offloading(monkeypatch):
-        check, sentence = failure(scenario, observations)
+    monkeypatch.setattr(ModuleGroup, "offload_", lambda group: None)
+    check, sentence = failure(spoilt(technique, sound), observations)
     assert check == "not active"
     assert "stayed on cuda" in sentence
 
 
-def read_at_once(pipeline: Any) -> None:
+def read_from_the_host(pipeline: Any, *, waits: bool) -> None:
     """Copy the image to the host without a wait, and read it."""
     process = pipeline.image_processor.postprocess
 
     def postprocess(image: Any, **options: Any) -> Any:
-        return process(image.to("cpu", non_blocking=True), **options)
-
-    pipeline.image_processor.postprocess = postprocess
-
-
-def wait_and_read(pipeline: Any) -> None:
-    """The same with the wait."""
-    read_at_once(pipeline)
-    process = pipeline.image_processor.postprocess
-
-    def postprocess(image: Any, **options: Any) -> Any:
         host = image.to("cpu", non_blocking=True)
-        torch.cuda.synchronize()
+        if waits:
+            torch.cuda.synchronize()
         return process(host, **options)
 
     pipeline.image_processor.postprocess = postprocess
 
 
 def test_a_result_that_is_read_before_it_is_there(observations: Observations) -> None:
-    check, sentence = failure(spoilt("fp16", read_at_once), observations)
+    check, sentence = failure(
+        spoilt("fp16", partial(read_from_the_host, waits=False)), observations
+    )
     assert check == "fault"
     assert "reads on the host what aten::_to_copy at " in sentence
     assert "the host does not wait for the copy" in sentence
-    assert failure(spoilt("fp16", wait_and_read), observations) == ("", "")
+    assert failure(spoilt("fp16", partial(read_from_the_host, waits=True)), observations) == (
+        "",
+        "",
+    )
