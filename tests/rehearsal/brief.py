@@ -11,16 +11,18 @@ from typing import Any
 from tests.rehearsal.machine import FEW, SLOW
 
 STEPS, TIMED_STEPS = 2, 1
+SIZE = 64
 SAMPLES = GROUPS = 2
 MORE = 150
 """Small operations in each step: some three in ten more than there are."""
 
 
 def shorten_calls(workloads: ModuleType) -> None:
-    """Let storybook take few steps."""
-    storybook = workloads.WORKLOADS["storybook"]
-    storybook.call = replace(storybook.call, steps=STEPS)
-    storybook.timed_steps, storybook.telling_steps = TIMED_STEPS, STEPS
+    """Let two workloads take few steps, and the one at full size draw small images."""
+    for name, size in (("storybook", {}), ("sd15", {"width": SIZE, "height": SIZE})):
+        workload = workloads.WORKLOADS[name]
+        workload.call = replace(workload.call, steps=STEPS, **size)
+        workload.timed_steps, workload.telling_steps = TIMED_STEPS, STEPS
 
 
 def take_few_samples(refreshing: ModuleType) -> None:

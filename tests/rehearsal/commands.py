@@ -78,6 +78,8 @@ class Machine:
             env={
                 **own,
                 "PYTHONPATH": str(SITE),
+                # Two processes at a time, whose threads would wait for each other.
+                "OMP_NUM_THREADS": "1",
                 "XDG_CACHE_HOME": str(self.folder / "cache"),
                 FOLDER: str(self.folder),
                 **environment,

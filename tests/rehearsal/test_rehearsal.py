@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RESULTS
 from tests.rehearsal.commands import Done, Machine
 from tests.rehearsal.installer import SLOWER
 from tests.rehearsal.machine import FEW, HOT, SLOW, UUIDS
+from tests.support.small_workloads import SMALL
 
 pytest.importorskip("xdist")
 pytest.importorskip("uv")
@@ -21,7 +23,7 @@ FP16 = ("-k", "[storybook-fp16] and not claims")
 REFRESH = ("--perf-update-baselines", "--perf-reason", "rehearsed")
 SEVERAL = (
     *("fp32", "fp16", "autocast", "xformers", "channels_last"),
-    *("model_cpu_offload", "group_offload_stream"),
+    *("model_cpu_offload", "sequential_cpu_offload", "group_offload_stream"),
 )
 UNTIMED = (
     "-k",
@@ -113,6 +115,22 @@ def test_a_card_that_is_throttled_leaves_the_latency_undecided(
     done = machine.pytest("-k", "test_latency[storybook-fp16]", "-rs", **{HOT: "1"})
     assert done.code == pytest.ExitCode.OK, done.said
     assert "2 of 2 rounds were disturbed (it was throttled for its temperature)" in done.said
+
+
+def test_weights_from_a_folder_are_timed_against_their_own_fp32(machine: Machine) -> None:
+    weights = machine.folder / "weights"
+    SMALL["sd15"]("", torch.float32).save_pretrained(weights)
+    one = ("-k", "[sd15-fp16] and not claims")
+    chosen = (*one, "--perf-workload=sd15", f"--perf-weights={weights}")
+    recorded = machine.pytest(*chosen, *REFRESH)
+    assert recorded.code == 0, recorded.said
+    done = machine.pytest(*chosen)
+    assert done.code == 0, done.said
+    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1"
+    assert _verdict_line(done).startswith(expected)
+    done = machine.pytest(*chosen, **{SLOW: "fp16"})
+    assert done.code == pytest.ExitCode.TESTS_FAILED, done.said
+    assert "sd15-fp16: latency is x" in done.said
 
 
 def test_every_worker_has_a_card_of_its_own(on_both: Done) -> None:

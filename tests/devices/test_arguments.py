@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._pytree import tree_leaves, tree_map
 
-from fixtures.devices.simulated.arguments import leaves, mapped, tensors_in
+from fixtures.devices.arguments import leaves, mapped, tensors_in
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
 VALUES = st.recursive(
