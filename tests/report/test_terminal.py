@@ -9,7 +9,7 @@ import pytest
 from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
 from fixtures.records.metrics import COUNTS
 from fixtures.records.outcome import Outcome
-from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.records.run import RESERVED, WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.columns import COLUMNS
 from fixtures.report.terminal import closing_line, render
@@ -72,13 +72,19 @@ def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> N
 
 def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
     totals = dict.fromkeys(TOTALS, 7 * MIB) | {FLOPS: 3 * 10**12, OPERATIONS: 5054}
+    modelled = {WHOLE: 5 * MIB, RESERVED: 6 * MIB}
     simulated = scenario_record(
-        "fp16", documented_speedup=2.63, bound_ms=12.0, counts=Counts(totals)
+        "fp16",
+        documented_speedup=2.63,
+        bound_ms=12.0,
+        modelled_peak_bytes=modelled,
+        counts=Counts(totals),
     )
     simulated.verdicts = [verdict(simulated.id, metric=COUNTS.name)]
     text = shown(run_record(simulated))
     assert row(text, "fp16") == [
-        *("fp16", "12 ms", "3.00", "5,054 ok", "7.00 MiB", "7.00 MiB", f"{7 * MIB:,}", "pass")
+        *("fp16", "12 ms", "5.00 MiB", "6.00 MiB", "3.00", "5,054 ok"),
+        *("7.00 MiB", "7.00 MiB", f"{7 * MIB:,}", "pass"),
     ]
     assert "documented" not in text
 
@@ -88,7 +94,9 @@ def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: Scenari
     measured.host_work = host_work()
     measured.verdicts.append(verdict(measured.id, metric="activation"))
     titles = row(shown(run_record(measured)), "technique")[1:-1]
-    assert {*titles, "roofline bound"} == {column.title for column in COLUMNS}
+    assert {*titles, "roofline bound", "modelled", "reserved, modelled"} == {
+        column.title for column in COLUMNS
+    }
 
 
 def test_what_was_not_measured_is_a_dash_and_a_column_of_dashes_is_left_out(

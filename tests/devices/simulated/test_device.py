@@ -13,7 +13,7 @@ import torch
 from fixtures.devices import DeviceError, open_device
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.kernels import UNKNOWN, attention_backend, scratch_bytes
+from fixtures.devices.simulated.kernels import CAVEAT, attention_backend, scratch_bytes
 from fixtures.devices.simulated.meter import place
 from fixtures.measuring.observations import Observations
 from fixtures.records.counts import BYTES_MOVED, FLOPS
@@ -32,8 +32,8 @@ def test_it_is_opened_by_name_and_profile() -> None:
     other = open_device("simulated", "rtx-4090")
     assert other.key == "simulated-rtx-4090"
     assert other.hardware["accelerator"] == "NVIDIA GeForce RTX 4090 (simulated)"
-    assert other.caveat == UNKNOWN
-    assert "cuDNN" in UNKNOWN
+    assert other.caveat == CAVEAT
+    assert "cuDNN" in CAVEAT
 
 
 def test_an_unknown_profile_is_one_sentence() -> None:

@@ -17,10 +17,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.simulated.device import RESERVED, SimulatedDevice
+from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import UnknownValueError
 from fixtures.records.counts import BYTES_TO_DEVICE, COPIES_TO_HOST, FLOPS, OPERATIONS, SYNCS
-from fixtures.records.run import WHOLE
+from fixtures.records.run import RESERVED, WHOLE
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
 from tests.support.simulated_runs import simulate, small
