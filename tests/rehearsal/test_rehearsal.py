@@ -117,18 +117,25 @@ def test_a_card_that_is_throttled_leaves_the_latency_undecided(
     assert "2 of 2 rounds were disturbed (it was throttled for its temperature)" in done.said
 
 
-def test_weights_from_a_folder_are_timed_against_their_own_fp32(machine: Machine) -> None:
+def test_weights_from_a_folder_are_timed_against_their_fp32_and_that_against_the_control(
+    machine: Machine,
+) -> None:
     weights = machine.folder / "weights"
     SMALL["sd15"]("", torch.float32).save_pretrained(weights)
-    one = ("-k", "[sd15-fp16] and not claims")
-    chosen = (*one, "--perf-workload=sd15", f"--perf-weights={weights}")
-    recorded = machine.pytest(*chosen, *REFRESH)
+    of_weights = ("--perf-workload=sd15", f"--perf-weights={weights}")
+    both = ("-k", "([sd15-fp32] or [sd15-fp16]) and not claims", *of_weights)
+    recorded = machine.pytest(*both, *REFRESH)
     assert recorded.code == 0, recorded.said
-    done = machine.pytest(*chosen)
+    (path,) = (machine.baselines / KEY).glob("sd15@weights-*.json")
+    stored = BaselineStore(machine.baselines).baseline(KEY, path.stem)
+    assert stored is not None
+    timed = {name: "control" in entry.recorded.timing for name, entry in stored.scenarios.items()}
+    assert timed == {"fp32": True, "fp16": False}
+    done = machine.pytest(*both)
     assert done.code == 0, done.said
-    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1"
+    expected = "2 judged: 2 passed, 0 failed, 0 undecided; latency judged of 2 of 2"
     assert _verdict_line(done).startswith(expected)
-    done = machine.pytest(*chosen, **{SLOW: "fp16"})
+    done = machine.pytest("-k", "test_latency[sd15-fp16]", *of_weights, **{SLOW: "fp16"})
     assert done.code == pytest.ExitCode.TESTS_FAILED, done.said
     assert "sd15-fp16: latency is x" in done.said
 
