@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.global_state import one_thread
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
@@ -43,12 +44,9 @@ UNDER_TEST = ("accelerate", "diffusers", "transformers")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """As everything is measured."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def as_measured() -> Iterator[None]:
+    with one_thread():
+        yield
 
 
 # It draws what the pipeline draws

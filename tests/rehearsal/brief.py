@@ -11,7 +11,7 @@ from typing import Any
 from tests.rehearsal.machine import FEW, SLOW
 
 STEPS, TIMED_STEPS = 2, 1
-SIZE = 64
+SIDE_PX = 64
 SAMPLES = GROUPS = 2
 MORE = 150
 """Small operations in each step: some three in ten more than there are."""
@@ -19,7 +19,7 @@ MORE = 150
 
 def shorten_calls(workloads: ModuleType) -> None:
     """Let two workloads take few steps, and the one at full size draw small images."""
-    for name, size in (("storybook", {}), ("sd15", {"width": SIZE, "height": SIZE})):
+    for name, size in (("storybook", {}), ("sd15", {"width": SIDE_PX, "height": SIDE_PX})):
         workload = workloads.WORKLOADS[name]
         workload.call = replace(workload.call, steps=STEPS, **size)
         workload.timed_steps, workload.telling_steps = TIMED_STEPS, STEPS

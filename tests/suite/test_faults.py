@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.devices.host import processor
-from fixtures.records.baseline_store import BaselineStore
-from fixtures.settings import BASELINES
 from tests.support.running import run_suite
 
 EXPECTED = {
-    "storybook-channels_last": {"test_latency"},  # 30 % slower
+    "storybook-channels_last": {"test_latency"},  # 60 % slower
     "storybook-bf16": {"test_counters"},  # a leftover upcast to fp32
     "storybook-attention_slicing": {"test_activation"},  # silently not applied
     "storybook-256-vae_tiling": {"test_activation"},  # left untiled
@@ -24,6 +21,8 @@ EXPECTED = {
     "storybook-layerwise_casting": {"test_visual_equivalence"},  # draws NaN
     "storybook-naive_attention": set(),  # sound, and run after the others
 }
+SLOW_DOWN = 0.60
+"""More than the limit on any machine, whatever its speed."""
 TIMED = ("storybook-channels_last", "storybook-naive_attention")
 
 
@@ -38,18 +37,10 @@ def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
         # A claim of less latency would be measured, too.
         *("-k", f"({scenarios}) and (not (test_latency or test_documented_claims) or {timed})"),
         *(f"--junitxml={report}", "--perf-budget=600"),
-        PERF_FAULT_SLOW_DOWN=str(_slow_down()),
+        PERF_FAULT_SLOW_DOWN=str(SLOW_DOWN),
     )
     assert result.returncode == 1, result.stdout + result.stderr
     return _results(report)
-
-
-def _slow_down() -> float:
-    """30 % where the baselines were recorded; elsewhere the limit is wider."""
-    stored = BaselineStore(BASELINES).entry("cpu", "storybook", "channels_last")
-    assert stored is not None
-    here = {**processor(), "threads": 1}
-    return 0.30 if dict(stored.recorded.hardware) == here else 0.60
 
 
 def _results(report: Path) -> dict[str, dict[str, str]]:
@@ -143,7 +134,7 @@ def _run_with(fault: str, chosen: str, folder: Path) -> dict[str, dict[str, str]
         *("-p", "tests.support.faults", "-k", chosen),
         *(f"--junitxml={report}", "--perf-budget=600"),
         PERF_FAULT_OF_ALL=fault,
-        PERF_FAULT_SLOW_DOWN=str(_slow_down()),
+        PERF_FAULT_SLOW_DOWN=str(SLOW_DOWN),
     )
     assert result.returncode == 1, result.stdout + result.stderr
     return _results(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import T5TokenizerFast
 
+from fixtures.devices.global_state import one_thread
 from fixtures.workloads import WORKLOADS, Workload, WorkloadError, loading
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.kept_fp32 import kept_in_fp32
@@ -50,8 +51,9 @@ SHARDED = [("flux", "text_encoder_2"), ("flux", "transformer")]
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
+def on_one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
 
 
 def t5_tokenizer(max_length: int) -> Any:

@@ -1,0 +1,137 @@
+"""A host that became slower or faster since the baseline: wider limits, and it says so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.records.timing import Timing
+from fixtures.verdicts import (
+    FP32_TOLERANCE,
+    MAX_SAMPLES,
+    RATIO_TOLERANCE,
+    Case,
+    Outcome,
+    Tolerance,
+    Verdict,
+    judge_latency,
+)
+from fixtures.verdicts.host_speed import HostSpeed, margin_at
+from tests.support.runs import SOFTWARE, entry, timing
+from tests.verdicts.cases import case
+
+WIDE = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+STORED = entry(ratios=(1.25, 1.26, 1.27, 1.28, 1.29, 1.28), judged_ms=(105.0,) * 6)
+"""Its reference took 81 to 84 ms."""
+TOLERANCES = [FP32_TOLERANCE, RATIO_TOLERANCE]
+
+
+def judged(
+    ratio: float, reference_ms: float, tolerance: Tolerance = FP32_TOLERANCE, **changes: Any
+) -> tuple[Verdict, Verdict]:
+    on: Case = case(entry=STORED, tolerance=tolerance, **changes)
+    process: Timing = timing(ratio, judged_ms=ratio * reference_ms)
+    of_ratio, of_time = judge_latency(on, [process] * MAX_SAMPLES)
+    return of_ratio, of_time
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "ratio", "stored", "reference_ms"),
+    [
+        (FP32_TOLERANCE, 1.358, 1.272, 134.0),
+        (RATIO_TOLERANCE, 1.342, 1.185, 134.0),
+        (RATIO_TOLERANCE, 1.247, 1.130, 129.0),
+        (RATIO_TOLERANCE, 1.244, 1.130, 130.0),
+        (RATIO_TOLERANCE, 1.368, 1.256, 134.0),
+    ],
+)
+def test_unchanged_code_passes_where_it_was_called_a_regression(
+    tolerance: Tolerance, ratio: float, stored: float, reference_ms: float
+) -> None:
+    """Figures of hosts that had slowed, 2026-11-23; the reference had taken 79 to 93 ms."""
+    ratios = tuple(stored * share for share in (0.99, 0.995, 1.0, 1.0, 1.005, 1.01))
+    before_ms = (79.0, 83.0, 86.0, 88.0, 90.0, 93.0)
+    times = tuple(r * ms for r, ms in zip(ratios, before_ms, strict=True))
+    on = case(entry=entry(ratios=ratios, judged_ms=times), tolerance=tolerance)
+    process = timing(ratio, judged_ms=ratio * reference_ms)
+    assert {one.outcome for one in judge_latency(on, [process] * 4)} == {Outcome.PASS}
+    as_it_was = timing(ratio, judged_ms=ratio * 86.0)
+    assert judge_latency(on, [as_it_was] * 4)[0].outcome is Outcome.REGRESSION
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize("reference_ms", [40.0, 60.0, 130.0, 250.0])
+def test_a_gross_loss_fails_however_fast_the_host_is(
+    tolerance: Tolerance, reference_ms: float
+) -> None:
+    baseline = math.exp(sum(STORED.log_ratios) / len(STORED.log_ratios))
+    ratio = baseline * (1 + tolerance.elsewhere.regression + 0.01)
+    assert judged(ratio, reference_ms, tolerance)[0].outcome is Outcome.REGRESSION
+
+
+@pytest.mark.parametrize("reference_ms", [60.0, 130.0])
+def test_the_sentence_says_why_the_limit_is_wider(reference_ms: float) -> None:
+    sentence = judged(2.0, reference_ms)[0].sentence
+    assert f"wider, since the reference takes {reference_ms:.0f} ms" in sentence
+    assert "took 81 to 84 when the baseline was recorded" in sentence
+
+
+@pytest.mark.parametrize("reference_ms", [75.0, 81.5, 83.9, 90.0])
+def test_near_the_baselines_processes_no_limit_is_wider(reference_ms: float) -> None:
+    verdict, _ = judged(2.0, reference_ms)
+    assert verdict.baseline is not None
+    assert verdict.limit == pytest.approx(verdict.baseline * 1.04)
+    assert "wider" not in verdict.sentence
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_limits_widen_with_the_distance_and_never_beyond_those_of_other_hardware(
+    tolerance: Tolerance,
+) -> None:
+    @WIDE
+    @given(st.floats(1.0, 1e4), st.floats(1.0, 2.0))
+    def check(now_ms: float, farther: float) -> None:
+        for near, far in (
+            (HostSpeed(now_ms, 81.0, 84.0), HostSpeed(now_ms * farther, 81.0, 84.0)),
+            (HostSpeed(now_ms, 81.0, 84.0), HostSpeed(now_ms / farther, 81.0, 84.0)),
+        ):
+            if near.log_beyond > far.log_beyond:
+                continue
+            one, other = margin_at(tolerance, near), margin_at(tolerance, far)
+            assert tolerance.same.regression <= one.regression <= other.regression
+            assert other.regression <= tolerance.elsewhere.regression
+            assert tolerance.same.excluded <= one.excluded <= other.excluded
+            assert other.excluded <= tolerance.elsewhere.excluded
+            assert one.regression <= one.excluded
+
+    check()
+
+
+def test_on_other_hardware_the_hosts_speed_changes_nothing() -> None:
+    slow, fast = (judged(1.4, ms, same_hardware=False)[0] for ms in (30.0, 500.0))
+    assert slow.limit == fast.limit
+    assert "wider" not in slow.sentence + fast.sentence
+
+
+@pytest.mark.parametrize("reference_ms", [math.nan, math.inf, 0.0, -1.0])
+def test_a_reference_without_a_sound_time_widens_nothing(reference_ms: float) -> None:
+    assert HostSpeed.of(STORED, [reference_ms]) is None
+
+
+def test_a_call_that_takes_thrice_as_long_is_the_hosts_if_the_reference_does() -> None:
+    of_ratio, of_time = judged(1.27, 250.0, software=SOFTWARE)
+    assert (of_ratio.outcome, of_time.outcome) == (Outcome.PASS, Outcome.PASS)
+
+
+def test_it_may_be_torchs_where_torch_is_another() -> None:
+    _, of_time = judged(1.27, 250.0)  # of a newer torch
+    assert of_time.outcome is Outcome.REGRESSION
+
+
+def test_a_call_that_takes_thrice_as_long_alone_is_no_hosts_affair() -> None:
+    _, of_time = judged(1.27 * 3, 83.0, software=SOFTWARE)
+    assert of_time.outcome is Outcome.REGRESSION
