@@ -81,6 +81,7 @@ SCENARIO_RECORDS = st.builds(
     weights=NAMES,
     component_peak_bytes=NAMED_NUMBERS,
     modelled_peak_bytes=NAMED_NUMBERS,
+    host_bytes=NAMED_NUMBERS,
     reference_peak_bytes=st.none() | WHOLE_NUMBERS,
     counts=COUNTS,
     origins=NAMED_NUMBERS,

@@ -9,7 +9,7 @@ import pytest
 from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
 from fixtures.records.metrics import COUNTS
 from fixtures.records.outcome import Outcome
-from fixtures.records.run import RESERVED, WHOLE, RunRecord, ScenarioRecord
+from fixtures.records.run import PAGEABLE, PINNED, RESERVED, WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.columns import COLUMNS
 from fixtures.report.terminal import closing_line, render
@@ -78,12 +78,21 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
         documented_speedup=2.63,
         bound_ms=12.0,
         modelled_peak_bytes=modelled,
+        host_bytes={PAGEABLE: 3 * MIB, PINNED: 4 * MIB},
         counts=Counts(totals),
     )
     simulated.verdicts = [verdict(simulated.id, metric=COUNTS.name)]
     text = shown(run_record(simulated))
     assert row(text, "fp16") == [
-        *("fp16", "12 ms", "5.00 MiB", "6.00 MiB", "3.00", "5,054 ok"),
+        *(
+            "fp16",
+            "12 ms",
+            "5.00 MiB",
+            "6.00 MiB",
+            "7.00 MiB (4.00 MiB pinned)",
+            "3.00",
+            "5,054 ok",
+        ),
         *("7.00 MiB", "7.00 MiB", f"{7 * MIB:,}", "pass"),
     ]
     assert "documented" not in text
@@ -94,7 +103,7 @@ def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: Scenari
     measured.host_work = host_work()
     measured.verdicts.append(verdict(measured.id, metric="activation"))
     titles = row(shown(run_record(measured)), "technique")[1:-1]
-    assert {*titles, "roofline bound", "modelled", "reserved, modelled"} == {
+    assert {*titles, "roofline bound", "modelled", "reserved, modelled", "host memory"} == {
         column.title for column in COLUMNS
     }
 

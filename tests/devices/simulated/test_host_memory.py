@@ -1,0 +1,163 @@
+"""Host memory of offloaded weights: pageable and pinned bytes, and what takes none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from fixtures.devices import Trace
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.host_memory import HostMemory, PinnedPool
+from fixtures.records.run import PAGEABLE, PINNED
+from fixtures.workloads import Workload
+from tests.support.simulated_runs import SIDE_PX, simulate, small
+
+KIB = 2**10
+IMAGE_BYTES = 3 * SIDE_PX**2 * (2 + 4)
+"""It comes back in half precision and is cast to fp32."""
+
+
+@pytest.fixture(scope="module")
+def workload() -> Workload:
+    """One workload for all, which keeps the weights that it copies from."""
+    return small()
+
+
+def weights_of(workload: Workload) -> list[int]:
+    """The bytes of every weight."""
+    device = SimulatedDevice()
+    with device.entered():
+        pipeline = workload.load_base(device)
+        modules = [one for one in pipeline.components.values() if isinstance(one, torch.nn.Module)]
+        found = {
+            one.untyped_storage()._cdata: one.nbytes
+            for module in modules
+            for one in (*module.parameters(), *module.buffers())
+        }
+        del pipeline, modules
+        device.release()
+    return list(found.values())
+
+
+def host_bytes(technique: str, workload: Workload) -> tuple[int, int]:
+    trace: Trace = simulate(technique, workload=workload)
+    return trace.host_bytes[PAGEABLE], trace.host_bytes[PINNED]
+
+
+@pytest.mark.parametrize("technique", ["model_cpu_offload", "sequential_cpu_offload"])
+def test_offloaded_weights_lie_in_pageable_memory_once(technique: str, workload: Workload) -> None:
+    pageable_bytes, pinned_bytes = host_bytes(technique, workload)
+    weights_bytes = sum(weights_of(workload))
+    assert weights_bytes <= pageable_bytes <= weights_bytes + IMAGE_BYTES
+    assert pinned_bytes == 0
+
+
+def test_what_is_on_the_device_takes_no_host_memory(workload: Workload) -> None:
+    assert host_bytes("fp16", workload) == (IMAGE_BYTES, 0)
+
+
+def test_a_stream_pins_a_power_of_two_for_each_weight(workload: Workload) -> None:
+    pageable_bytes, pinned_bytes = host_bytes("group_offload_stream", workload)
+    weights = weights_of(workload)
+    assert pinned_bytes == sum(1 << (size - 1).bit_length() for size in weights)
+    assert pinned_bytes > 1.05 * sum(weights)
+    assert pageable_bytes == IMAGE_BYTES
+
+
+def test_of_weights_in_files_one_is_in_host_memory_at_a_time(workload: Workload) -> None:
+    largest_bytes = max(weights_of(workload))
+    assert host_bytes("group_offload_disk", workload) == (largest_bytes, 0)
+
+
+def test_it_makes_no_difference_whether_the_workload_has_its_weights_already() -> None:
+    fresh = small()
+    first, second = (host_bytes("model_cpu_offload", fresh) for _ in range(2))
+    assert first == second
+
+
+# One tensor at a time
+
+
+@pytest.fixture
+def memory() -> Iterator[HostMemory]:
+    """That of a device that is entered."""
+    device = SimulatedDevice()
+    with device.entered():
+        assert device._simulation is not None
+        yield device._simulation.host
+
+
+def weight(elements: int = 3 * KIB) -> Any:
+    """A deep copy of a weight in fp32, as a scenario gets it."""
+    from copy import deepcopy
+
+    return deepcopy(torch.nn.Parameter(torch.ones(elements), requires_grad=False))
+
+
+def test_pinning_copies_once_and_frees_the_block_for_the_next(memory: HostMemory) -> None:
+    one = weight()
+    assert (memory.pageable_bytes, memory.pinned_bytes) == (12 * KIB, 0)
+    assert not one.is_pinned()
+    pinned = one.data.pin_memory()
+    assert pinned.is_pinned()
+    assert not one.is_pinned()
+    assert pinned.pin_memory() is pinned
+    assert (memory.pageable_bytes, memory.pinned_bytes) == (12 * KIB, 16 * KIB)
+    assert memory.peak_pageable_bytes == 12 * KIB
+    del pinned
+    again = weight(4 * KIB).data.pin_memory()
+    assert again.is_pinned()
+    assert memory.pinned_bytes == 16 * KIB
+
+
+def test_memory_takes_room_once_it_is_written(memory: HostMemory) -> None:
+    one = weight()
+    empty = torch.empty_like(one)
+    assert memory.pageable_bytes == 12 * KIB
+    empty.copy_(one)
+    assert memory.pageable_bytes == 24 * KIB
+    del empty
+    assert memory.pageable_bytes == 12 * KIB
+
+
+def test_a_view_takes_nothing_and_keeps_the_rest(memory: HostMemory) -> None:
+    one = weight()
+    half = one[: one.numel() // 2]
+    del one
+    assert memory.pageable_bytes == 12 * KIB
+    del half
+    assert memory.pageable_bytes == 0
+
+
+def test_what_returns_from_the_device_takes_room(memory: HostMemory) -> None:
+    one = weight()
+    moved = one.to("cuda")
+    del one
+    assert memory.pageable_bytes == 0
+    back = moved.to("cpu")
+    assert memory.pageable_bytes == back.nbytes == 12 * KIB
+
+
+def test_the_peak_starts_again(memory: HostMemory) -> None:
+    one, other = weight(), weight()
+    del one
+    assert memory.peak_pageable_bytes == 24 * KIB
+    memory.begin()
+    assert memory.peak_pageable_bytes == other.nbytes
+
+
+def test_a_free_pinned_block_serves_its_own_power_of_two_alone() -> None:
+    pool = PinnedPool()
+    blocks = [pool.malloc(size) for size in (1, 512, 513, 1024)]
+    assert blocks == [1, 512, 1024, 1024]
+    assert pool.reserved_bytes == sum(blocks)
+    for block in blocks:
+        pool.free(block)
+    assert pool.reserved_bytes == sum(blocks)
+    assert [pool.malloc(size) for size in (1000, 300)] == [1024, 512]
+    assert pool.reserved_bytes == sum(blocks)
+    pool.malloc(200)
+    assert pool.reserved_bytes == sum(blocks) + 256
