@@ -86,7 +86,7 @@ def _named(*parts: str) -> list[Figure]:
 def print_reasons() -> None:
     """Print the missed figures again, each with the assumption that is changed."""
     with ruled(with_volumes):
-        _print(_named("VAE of", "Hunyuan", "the same", "LTX", "1.5"), "3-D workspaces")
+        _print(_named("VAE of", "Hunyuan", "LTX", "1.5"), "3-D workspaces")
     with ruled(without_channels_last):
         _print(_named("Flux bf16 1024x1024, batch"), "none where channels-last")
     with cached_in_modules():

@@ -44,6 +44,8 @@ _FLUX = "Flux bf16 1024x1024"
 _COGVIDEOX = "480x720, 49 frames"
 _SDXL = "SDXL fp16 1024x1024, batch 4"
 _POST = "512x768, 121 frames"
+_HUNYUAN = f"HunyuanVideo bf16 {_POST}"
+_ENCODE = f"VAE of CogVideoX bf16, encode, presumably {_COGVIDEOX}"
 _LATENTS = "Flux bf16 768x768, transformer and VAE, up to latents"
 
 FIGURES = (
@@ -114,19 +116,19 @@ FIGURES = (
     ),
     Figure(f"CogVideoX1.5-5B bf16 {_POST}", *_A100, 36.51, VIDEO, videos.cogvideox_15),
     Figure(f"LTX-Video bf16 {_POST}", *_A100, 17.75, VIDEO, videos.ltx),
-    Figure(f"HunyuanVideo bf16 {_POST}", *_A100, 60.1, VIDEO, videos.hunyuan(on_device)),
-    Figure("the same, VAE tiling", *_A100, 43.58, VIDEO, videos.hunyuan(vae_tiling)),
-    Figure("the same, model offload", *_A100, 28.87, VIDEO, videos.hunyuan(model_offload)),
-    Figure("the same, fp8 layerwise", *_A100, 51.7, VIDEO_FP8, videos.hunyuan(fp8(on_device))),
+    Figure(_HUNYUAN, *_A100, 60.1, VIDEO, videos.hunyuan(on_device)),
+    Figure(f"{_HUNYUAN}, VAE tiling", *_A100, 43.58, VIDEO, videos.hunyuan(vae_tiling)),
+    Figure(f"{_HUNYUAN}, model offload", *_A100, 28.87, VIDEO, videos.hunyuan(model_offload)),
+    Figure(f"{_HUNYUAN}, fp8 layerwise", *_A100, 51.7, VIDEO_FP8, videos.hunyuan(fp8(on_device))),
     Figure(
-        "the same, fp8 layerwise, VAE tiling",
+        f"{_HUNYUAN}, fp8 layerwise, VAE tiling",
         *_A100,
         35.17,
         VIDEO_FP8,
         videos.hunyuan(fp8(vae_tiling)),
     ),
     Figure(
-        "the same, fp8 layerwise, model offload",
+        f"{_HUNYUAN}, fp8 layerwise, model offload",
         *_A100,
         21.99,
         VIDEO_FP8,
@@ -158,11 +160,11 @@ FIGURES = (
         for height, width, published in ((512, 512, 0.9), (1024, 1024, 2.879), (1536, 1536, 6.179))
     ),
     Figure(
-        f"VAE of CogVideoX bf16, encode, presumably {_COGVIDEOX}",
+        _ENCODE,
         *_UNKNOWN,
         12.45,
         ENCODER,
         vaes.cogvideox_encode(),
     ),
-    Figure("the same, VAE tiling", *_UNKNOWN, 3.59, ENCODER, vaes.cogvideox_encode(tiled=True)),
+    Figure(f"{_ENCODE}, VAE tiling", *_UNKNOWN, 3.59, ENCODER, vaes.cogvideox_encode(tiled=True)),
 )
