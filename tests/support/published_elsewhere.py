@@ -3,7 +3,7 @@
 `python -m tests.support.published_elsewhere` prints their table of docs/simulated.md, some 2
 minutes: one forward pass of a denoiser alone (diffusers' nightly benchmark), and batches of four
 images (SDXL, 2023). Then it prints the figures that the rule of modelled peaks had not seen
-(`tests.support.published`), another 12 minutes.
+(`tests.support.published`), another 7 minutes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m tests.support.published` prints the table of unseen figures, some eight minutes."""
+"""`python -m tests.support.published` prints the table of unseen figures, some seven minutes."""
 
 from __future__ import annotations
 

@@ -68,6 +68,11 @@ class Figure:
 
 @cache
 def peaks_of(profile: str, run: Run) -> Peaks:
+    """The peaks of a run, which is simulated once."""
+    return fresh_peaks_of(profile, run)
+
+
+def fresh_peaks_of(profile: str, run: Run) -> Peaks:
     """The peaks of a run without gradients. As in most scripts, they are never reset."""
     device = SimulatedDevice(profile)
     with device.entered(), torch.no_grad():

@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from fixtures.devices.simulated import simulation
 from fixtures.devices.simulated.private import calc_conv_nd_return_shape
 from fixtures.devices.simulated.workspaces import workspace_bytes
-from tests.support.published.figures import Figure, peaks_of
+from tests.support.published.figures import Figure, fresh_peaks_of
 from tests.support.published.table import FIGURES
 
 Rule = Callable[[Any, Sequence[Any]], int]
@@ -71,7 +71,7 @@ def cached_in_modules() -> Iterator[None]:
 
 def _print(figures: list[Figure], why: str) -> None:
     for figure in figures:
-        gib = peaks_of.__wrapped__(figure.profile, figure.run).modelled[figure.counter]
+        gib = fresh_peaks_of(figure.profile, figure.run).modelled[figure.counter]
         deviation = gib / figure.published - 1
         print(
             f"| {figure.name} | {why} | {figure.published:g} | {gib:.3f} | {deviation:+.1%} |",
