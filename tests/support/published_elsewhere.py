@@ -2,7 +2,8 @@
 
 `python -m tests.support.published_elsewhere` prints their table of docs/simulated.md, some 2
 minutes: one forward pass of a denoiser alone (diffusers' nightly benchmark), and batches of four
-images (SDXL, 2023).
+images (SDXL, 2023). Then it prints the figures that the rule of modelled peaks had not seen
+(`tests.support.published`), another 7 minutes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fixtures.records.run import WHOLE
 from fixtures.techniques.placement import LEAF
 from fixtures.workloads import WORKLOADS, Workload, flux, sdxl
 from fixtures.workloads.random_weights import random_model
+from tests.support.published.rows import print_rows
 from tests.support.simulated_runs import simulate
 
 PROFILE = "a100-80gb"
@@ -162,3 +164,4 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for row, published, ours, deviation in _rows():
         print(f"| {row} | {published} | {ours:.3f} | {deviation} |", flush=True)
+    print_rows()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.published.figures import Counter, Figure, fresh_peaks_of
+from tests.support.published.reasons import ruled, with_volumes
+from tests.support.published.table import FIGURES
 from tests.support.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_peak_gib
 
 
@@ -16,3 +19,38 @@ def test_a_denoiser_alone_needs_what_the_nightly_benchmark_measured(name: str, p
     # Half a percent, or 0.02 GiB: the table has two digits and does not name its card.
     slack = max(0.02, 0.005 * high)
     assert low - slack <= ours <= high + slack, NIGHTLY
+
+
+DEVIATIONS: dict[tuple[str, Counter], float] = {
+    ("Flux bf16 768x768, transformer and VAE, up to latents", "allocated"): 0.0007,
+    ("Flux bf16 768x768, transformer and VAE, up to latents", "reserved"): 0.0002,
+    ("LTX-Video bf16 512x768, 121 frames", "allocated"): -0.0010,
+    # Misses, because the rule has no workspaces of 3-D convolutions:
+    ("VAE of Qwen-Image fp16, decode 1024x1024", "allocated"): -0.172,
+    ("VAE of Qwen-Image fp16, encode 1024x1024", "allocated"): -0.261,
+}
+"""Of modelled peaks from published figures, as docs/simulated.md has them."""
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [one for one in FIGURES if (one.name, one.counter) in DEVIATIONS],
+    ids=lambda one: f"{one.name}, {one.counter}".replace(", ", "-").replace(" ", "-"),
+)
+def test_an_unseen_figure_is_missed_by_as_much_as_the_docs_say(figure: Figure) -> None:
+    expected = DEVIATIONS[figure.name, figure.counter]
+    assert figure.deviation == pytest.approx(expected, abs=0.0005), figure.source
+
+
+def test_every_figure_of_the_test_exists_once() -> None:
+    names = [(one.name, one.counter) for one in FIGURES]
+    assert all(names.count(name) == 1 for name in DEVIATIONS)
+
+
+@pytest.mark.parametrize(
+    "figure", [one for one in FIGURES if "Qwen" in one.name], ids=lambda one: one.name[-16:]
+)
+def test_workspaces_of_3d_convolutions_would_explain_the_vae_of_qwen_image(figure: Figure) -> None:
+    with ruled(with_volumes):
+        modelled_gib = fresh_peaks_of(figure.profile, figure.run).modelled[figure.counter]
+    assert modelled_gib == pytest.approx(figure.published, abs=0.0015)

@@ -1,0 +1,1 @@
+"""Published peaks that the rule of modelled peaks had not seen when it was frozen."""

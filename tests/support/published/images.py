@@ -1,0 +1,125 @@
+"""Runs of pipelines that draw images: Flux, Stable Diffusion 3 and XL, PixArt-Sigma."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fixtures.workloads import flux, sd3, sdxl
+from fixtures.workloads.base import quiet
+from fixtures.workloads.byte_tokenizer import byte_t5_tokenizer
+from fixtures.workloads.random_weights import random_model
+from fixtures.workloads.text_encoders import T5_TOKENS, T5_XXL
+from tests.support.published.figures import STEPS, Run
+from tests.support.published.placing import Place, on_device
+
+PROMPT = "A cat holding a sign that says hello world"
+SIDE_PX = 1024
+# transformer/ of https://huggingface.co/PixArt-alpha/PixArt-Sigma-XL-2-1024-MS
+PIXART: dict[str, Any] = {
+    "num_attention_heads": 16,
+    "attention_head_dim": 72,
+    "in_channels": 4,
+    "out_channels": 8,
+    "num_layers": 28,
+    "cross_attention_dim": 1152,
+    "caption_channels": 4096,
+    "sample_size": 128,
+    "patch_size": 2,
+    "interpolation_scale": 2,
+    "use_additional_conditions": False,
+}
+PIXART_TOKENS = 300
+
+
+def _square(pipeline: Any, batch: int, **more: Any) -> None:
+    pipeline(
+        PROMPT,
+        num_images_per_prompt=batch,
+        num_inference_steps=STEPS,
+        height=SIDE_PX,
+        width=SIDE_PX,
+        output_type="np",
+        **more,
+    )
+
+
+def flux_run(place: Place = on_device, batch: int = 1) -> Run:
+    """Flux in bf16."""
+
+    def run(device: torch.device) -> None:
+        pipeline = flux.SOURCE("", torch.bfloat16)
+        place(pipeline, device)
+        _square(pipeline, batch, max_sequence_length=T5_TOKENS)
+
+    return run
+
+
+def flux_latents(device: torch.device) -> None:
+    """Flux in bf16 up to the latents of 768x768 px, from embeddings, without text encoders."""
+    pipeline = flux.SOURCE("", torch.bfloat16)
+    encoders = ("text_encoder", "text_encoder_2", "tokenizer", "tokenizer_2")
+    pipeline.register_modules(**dict.fromkeys(encoders))
+    pipeline.to(device)
+    pipeline(
+        prompt_embeds=torch.empty(1, T5_TOKENS, 4096, dtype=torch.bfloat16, device=device),
+        pooled_prompt_embeds=torch.empty(1, 768, dtype=torch.bfloat16, device=device),
+        height=768,
+        width=768,
+        num_inference_steps=STEPS,
+        output_type="latent",
+    )
+
+
+def sd3_without_t5(place: Place) -> Run:
+    """Stable Diffusion 3 in fp16 without its largest text encoder."""
+
+    def run(device: torch.device) -> None:
+        pipeline = sd3.SOURCE("", torch.float16)
+        pipeline.register_modules(text_encoder_3=None, tokenizer_3=None)
+        place(pipeline, device)
+        _square(pipeline, 1)
+
+    return run
+
+
+def sdxl_run(place: Place, batch: int, *, tiny_vae: bool = False) -> Run:
+    """Stable Diffusion XL in fp16."""
+
+    def run(device: torch.device) -> None:
+        from diffusers import AutoencoderTiny
+
+        pipeline = sdxl.SOURCE("", torch.float16)
+        if tiny_vae:
+            pipeline.vae = random_model(AutoencoderTiny, torch.float16)
+        place(pipeline, device)
+        _square(pipeline, batch)
+
+    return run
+
+
+def pixart_run(batch: int) -> Run:
+    """PixArt-Sigma in fp16, everything on the device."""
+
+    def run(device: torch.device) -> None:
+        from diffusers import (
+            AutoencoderKL,
+            DPMSolverMultistepScheduler,
+            PixArtSigmaPipeline,
+            PixArtTransformer2DModel,
+        )
+        from transformers import T5Config, T5EncoderModel
+
+        half = torch.float16
+        pipeline = PixArtSigmaPipeline(
+            tokenizer=byte_t5_tokenizer(PIXART_TOKENS),
+            text_encoder=random_model(lambda: T5EncoderModel(T5Config.from_dict(T5_XXL)), half),
+            vae=random_model(lambda: AutoencoderKL.from_config(sdxl.VAE), half),
+            transformer=random_model(lambda: PixArtTransformer2DModel(**PIXART), half),
+            scheduler=DPMSolverMultistepScheduler(),
+        )
+        quiet(pipeline).to(device)
+        _square(pipeline, batch, clean_caption=False)
+
+    return run
