@@ -26,10 +26,13 @@ def convolution(
     stride: int = 1,
     transposed: bool = False,
     groups: int = 1,
+    channels_last: bool = False,
 ) -> int:
     """The workspace of a convolution with a padding of one."""
     spatial = len(values) - 2
     sides = [torch.empty(shape, dtype=dtype, device="meta") for shape in (values, weight)]
+    if channels_last:
+        sides[0] = sides[0].to(memory_format=torch.channels_last)
     places: Any = ([stride] * spatial, [1] * spatial, [1] * spatial)
     rest = (transposed, [0] * spatial, groups)
     return workspace_bytes(aten.convolution.default, (*sides, None, *places, *rest))
@@ -43,16 +46,31 @@ def test_in_half_precision_input_weight_and_output_are_copied() -> None:
     assert convolution((2, 8, 6, 4), (16, 8, 3, 3), stride=2) == 2 * smaller
 
 
+def test_in_three_dimensions_half_precision_alone_is_known_to_copy() -> None:
+    elements = 8 * 5 * 6 * 4 + 16 * 8 * 3 * 3 * 3 + 16 * 5 * 6 * 4
+    assert convolution((1, 8, 5, 6, 4), (16, 8, 3, 3, 3)) == 2 * elements
+    assert convolution((1, 8, 5, 6, 4), (16, 8, 3, 3, 3), FULL) == 0
+
+
+@pytest.mark.parametrize("dtype", [HALF, FULL])
+def test_several_images_that_are_channels_last_need_no_copy(dtype: torch.dtype) -> None:
+    weight = (8, 8, 3, 3)
+    assert convolution((2, 8, 6, 4), weight, dtype, channels_last=True) == 0
+    alone = convolution((1, 8, 6, 4), weight, dtype)
+    assert convolution((1, 8, 6, 4), weight, dtype, channels_last=True) == alone > 0
+    assert convolution((2, 1, 6, 4), (8, 1, 3, 3), dtype, channels_last=True) > 0
+
+
 def test_in_fp32_the_input_alone_is_copied() -> None:
     assert convolution((2, 8, 6, 4), (16, 8, 3, 3), FULL) == 4 * (2 * 8 * 6 * 4)
 
 
 @pytest.mark.parametrize("dtype", [HALF, FULL])
-def test_what_is_no_convolution_of_planes_by_cudnn_has_none(dtype: torch.dtype) -> None:
+def test_what_cudnn_does_not_compute_or_nobody_measured_has_none(dtype: torch.dtype) -> None:
     assert convolution((1, 8, 6, 4), (8, 1, 3, 3), dtype, groups=8) == 0
     assert convolution((1, 8, 6, 4), (16, 1, 3, 3), dtype, groups=8) == 0
     assert convolution((1, 8, 6, 4), (8, 8, 3, 3), dtype, transposed=True) == 0
-    assert convolution((1, 8, 5, 6, 4), (8, 8, 3, 3, 3), dtype) == 0
+    assert convolution((1, 8, 5, 6, 4), (8, 1, 3, 3, 3), dtype, groups=8) == 0
     assert convolution((1, 8, 6), (8, 8, 3), dtype) == 0
     product = [torch.empty(4, 4, dtype=dtype, device="meta")] * 2
     assert workspace_bytes(aten.mm.default, product) == 0
