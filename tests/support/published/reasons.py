@@ -1,47 +1,20 @@
 """Why figures were missed: the same runs with one assumption changed.
 
-`python -m tests.support.published.reasons` prints the figures behind the reasons in
-docs/simulated.md. None of this is part of the rule.
+`python -m tests.support.published.reasons` prints the figures behind a reason in docs/simulated.md.
 """
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-import torch
 import torch.nn.functional as F  # noqa: N812
 
-from fixtures.devices.simulated import simulation
-from fixtures.devices.simulated.private import calc_conv_nd_return_shape
-from fixtures.devices.simulated.workspaces import workspace_bytes
-from tests.support.published.figures import Figure, fresh_peaks_of
+from tests.support.published.figures import fresh_peaks_of
 from tests.support.published.table import FIGURES
-
-Rule = Callable[[Any, Sequence[Any]], int]
-_VOLUMES = 5
-"""Dimensions of what a 3-D convolution takes."""
-
-
-def with_volumes(operation: Any, args: Sequence[Any]) -> int:
-    """The rule, and 3-D convolutions as if they were of two dimensions (in half precision)."""
-    if operation is not torch.ops.aten.convolution.default or args[0].dim() != _VOLUMES:
-        return workspace_bytes(operation, args)
-    values, weight, _, stride, padding, dilation, transposed, _, groups = args
-    shape = calc_conv_nd_return_shape(
-        values, weight, stride, padding, dilation, transposed, groups, None
-    )
-    elements: int = values.numel() + weight.numel() + torch.Size(shape).numel()
-    return elements * int(values.element_size())
-
-
-def without_channels_last(operation: Any, args: Sequence[Any]) -> int:
-    """The rule, and nothing where the input is channels-last already."""
-    needed = workspace_bytes(operation, args)
-    return 0 if needed and args[0].stride()[1] == 1 < args[0].shape[1] else needed
 
 
 def _cached_in_module(self: Any, inputs: Any, conv_cache: Any = None) -> tuple[Any, None]:
@@ -54,13 +27,6 @@ def _cached_in_module(self: Any, inputs: Any, conv_cache: Any = None) -> tuple[A
 
 
 @contextlib.contextmanager
-def ruled(rule: Rule) -> Iterator[None]:
-    """Another rule for the workspaces."""
-    with mock.patch.object(simulation, "workspace_bytes", rule):
-        yield
-
-
-@contextlib.contextmanager
 def cached_in_modules() -> Iterator[None]:
     """The CogVideoX VAE of diffusers 0.30."""
     from diffusers.models.autoencoders.autoencoder_kl_cogvideox import CogVideoXCausalConv3d
@@ -69,28 +35,17 @@ def cached_in_modules() -> Iterator[None]:
         yield
 
 
-def _print(figures: list[Figure], why: str) -> None:
-    for figure in figures:
-        gib = fresh_peaks_of(figure.profile, figure.run).modelled[figure.counter]
-        deviation = gib / figure.published - 1
-        print(
-            f"| {figure.name} | {why} | {figure.published:g} | {gib:.3f} | {deviation:+.1%} |",
-            flush=True,
-        )
-
-
-def _named(*parts: str) -> list[Figure]:
-    return [one for one in FIGURES if any(part in one.name for part in parts)]
-
-
 def print_reasons() -> None:
-    """Print the missed figures again, each with the assumption that is changed."""
-    with ruled(with_volumes):
-        _print(_named("VAE of", "Hunyuan", "LTX", "1.5"), "3-D workspaces")
-    with ruled(without_channels_last):
-        _print(_named("Flux bf16 1024x1024, batch"), "none where channels-last")
+    """Print CogVideoX's figures again, with frames kept as in diffusers 0.30."""
     with cached_in_modules():
-        _print(_named("CogVideoX-"), "frames kept as in diffusers 0.30")
+        for figure in FIGURES:
+            if "CogVideoX-" in figure.name:
+                gib = fresh_peaks_of(figure.profile, figure.run).modelled[figure.counter]
+                deviation = gib / figure.published - 1
+                print(
+                    f"| {figure.name} | {figure.published:g} | {gib:.3f} | {deviation:+.1%} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
