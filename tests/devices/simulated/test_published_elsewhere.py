@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.published import second
 from tests.support.published.figures import Counter, Figure
+from tests.support.published.held import HELD, Held, held_gib
 from tests.support.published.table import FIGURES
 from tests.support.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_peak_gib
 
@@ -64,3 +65,11 @@ def test_reserved_memory_is_missed_by_as_much_as_the_docs_say(way: second.Way, m
         if call[0] == way
     ]
     assert max(map(abs, shares)) == pytest.approx(most, abs=0.001)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # diffusers' DPM
+@pytest.mark.parametrize("held", HELD, ids=lambda one: one.name.replace(" ", "-"))
+def test_what_is_held_after_loading_or_a_call_is_what_was_published(held: Held) -> None:
+    # Weights alone to the last digit; after a call what the libraries keep is in it, too.
+    slack_gib = 0.0006 if held.batch is None else 0.012
+    assert held_gib(held) == pytest.approx(held.published, abs=slack_gib), held.source

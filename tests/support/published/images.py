@@ -33,7 +33,8 @@ PIXART: dict[str, Any] = {
 PIXART_TOKENS = 300
 
 
-def _square(pipeline: Any, batch: int, **more: Any) -> None:
+def square(pipeline: Any, batch: int, **more: Any) -> None:
+    """Draw images of 1024x1024 px in one call."""
     pipeline(
         PROMPT,
         num_images_per_prompt=batch,
@@ -51,7 +52,7 @@ def flux_run(place: Place = on_device, batch: int = 1) -> Run:
     def run(device: torch.device) -> None:
         pipeline = flux.SOURCE("", torch.bfloat16)
         place(pipeline, device)
-        _square(pipeline, batch, max_sequence_length=T5_TOKENS)
+        square(pipeline, batch, max_sequence_length=T5_TOKENS)
 
     return run
 
@@ -79,7 +80,7 @@ def sd3_without_t5(place: Place) -> Run:
         pipeline = sd3.SOURCE("", torch.float16)
         pipeline.register_modules(text_encoder_3=None, tokenizer_3=None)
         place(pipeline, device)
-        _square(pipeline, 1)
+        square(pipeline, 1)
 
     return run
 
@@ -94,32 +95,39 @@ def sdxl_run(place: Place, batch: int, *, tiny_vae: bool = False) -> Run:
         if tiny_vae:
             pipeline.vae = random_model(AutoencoderTiny, torch.float16)
         place(pipeline, device)
-        _square(pipeline, batch)
+        square(pipeline, batch)
 
     return run
 
 
-def pixart_run(batch: int) -> Run:
-    """PixArt-Sigma in fp16, everything on the device."""
+def pixart() -> Any:
+    """PixArt-Sigma in fp16, on the host."""
+    from diffusers import (
+        AutoencoderKL,
+        DPMSolverMultistepScheduler,
+        PixArtSigmaPipeline,
+        PixArtTransformer2DModel,
+    )
+    from transformers import T5Config, T5EncoderModel
 
-    def run(device: torch.device) -> None:
-        from diffusers import (
-            AutoencoderKL,
-            DPMSolverMultistepScheduler,
-            PixArtSigmaPipeline,
-            PixArtTransformer2DModel,
-        )
-        from transformers import T5Config, T5EncoderModel
-
-        half = torch.float16
-        pipeline = PixArtSigmaPipeline(
+    half = torch.float16
+    return quiet(
+        PixArtSigmaPipeline(
             tokenizer=byte_t5_tokenizer(PIXART_TOKENS),
             text_encoder=random_model(lambda: T5EncoderModel(T5Config.from_dict(T5_XXL)), half),
             vae=random_model(lambda: AutoencoderKL.from_config(sdxl.VAE), half),
             transformer=random_model(lambda: PixArtTransformer2DModel(**PIXART), half),
             scheduler=DPMSolverMultistepScheduler(),
         )
-        quiet(pipeline).to(device)
-        _square(pipeline, batch, clean_caption=False)
+    )
+
+
+def pixart_run(batch: int) -> Run:
+    """PixArt-Sigma in fp16, everything on the device."""
+
+    def run(device: torch.device) -> None:
+        pipeline = pixart()
+        pipeline.to(device)
+        square(pipeline, batch, clean_caption=False)
 
     return run
