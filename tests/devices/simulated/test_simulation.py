@@ -17,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.simulated import simulation
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import UnknownValueError
 from fixtures.records.counts import BYTES_TO_DEVICE, COPIES_TO_HOST, FLOPS, OPERATIONS, SYNCS
@@ -53,6 +54,17 @@ def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -
     again = simulate(device=device)
     del garbage
     assert again == plain
+
+
+@pytest.mark.parametrize("technique", ["fp16", "group_offload_leaf", "vae_tiling"])
+def test_figures_are_those_without_a_memory(
+    technique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered = simulate(technique)
+    monkeypatch.setattr(
+        simulation, "repeated", lambda function, operation, args, kwargs: function(*args, **kwargs)
+    )
+    assert simulate(technique) == remembered
 
 
 def test_another_process_gives_the_same_figures(plain: Trace) -> None:

@@ -1,0 +1,52 @@
+"""Frames have room: no depth of the stack makes calls slow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fixtures.measuring.stack import with_room
+
+CALLS = 2_000
+
+
+def _leaf(*values: int) -> int:
+    return len(values)
+
+
+def _fault_count() -> int:
+    resource = pytest.importorskip("resource")
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+
+
+def _faults(depth: int) -> int:
+    """Page faults of many calls, each at this depth of the stack."""
+    if depth:
+        return _faults(depth - 1)
+    before = _fault_count()
+    for _ in range(CALLS):
+        _leaf(1, 2, 3)
+    return _fault_count() - before
+
+
+def _most_faults() -> int:
+    return max(_faults(depth) for depth in range(200))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="frames are not on a stack of chunks")
+@pytest.mark.skipif(sys.platform != "linux", reason="others count page faults differently")
+@pytest.mark.parametrize(("call", "fits"), [(with_room, True), (lambda found: found(), False)])
+def test_no_depth_of_the_stack_asks_the_system_for_room(
+    call: Callable[[Callable[[], int]], Any], fits: bool
+) -> None:
+    assert (call(_most_faults) < CALLS // 2) is fits
+
+
+def test_it_passes_on_arguments_results_and_errors() -> None:
+    assert with_room(divmod, 7, 2) == (3, 1)
+    assert with_room(sorted, [1, 2], reverse=True) == [2, 1]
+    with pytest.raises(ZeroDivisionError):
+        with_room(divmod, 1, 0)
