@@ -30,7 +30,8 @@ def installed(environments: Environments, word: str) -> tuple[str, Path]:
     """What the package says that is installed for this side, and by which interpreter."""
     found = environments.resolved(Requirements.parse([word]))
     python = environments.prepare(found).python
-    return run([str(python), "-c", "import tiny; print(tiny.SAID)"]).stdout.strip(), python
+    # Without byte code: that of a module of equal size and second would be taken for the new one.
+    return run([str(python), "-B", "-c", "import tiny; print(tiny.SAID)"]).stdout.strip(), python
 
 
 def test_a_branch_is_its_newest_commit_and_an_old_one_stays_cached(
