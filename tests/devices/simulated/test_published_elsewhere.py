@@ -8,6 +8,7 @@ from tests.support.published import second
 from tests.support.published.figures import Counter, Figure
 from tests.support.published.held import HELD, Held, held_gib
 from tests.support.published.table import FIGURES
+from tests.support.published.vaes import Way
 from tests.support.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_peak_gib
 
 
@@ -49,7 +50,7 @@ def test_every_figure_of_the_test_exists_once() -> None:
 
 @pytest.mark.parametrize(("way", "height_px", "width_px"), second.ALLOCATED_GIB)
 def test_the_second_rule_agrees_with_what_it_had_not_seen(
-    way: second.Way, height_px: int, width_px: int
+    way: Way, height_px: int, width_px: int
 ) -> None:
     published = second.ALLOCATED_GIB[way, height_px, width_px]
     exact, modelled, _ = second.peaks_gib(way, height_px, width_px)
@@ -58,7 +59,7 @@ def test_the_second_rule_agrees_with_what_it_had_not_seen(
 
 
 @pytest.mark.parametrize(("way", "most"), [("decode", 0.018), ("encode", 0.1405)])
-def test_reserved_memory_is_missed_by_as_much_as_the_docs_say(way: second.Way, most: float) -> None:
+def test_reserved_memory_is_missed_by_as_much_as_the_docs_say(way: Way, most: float) -> None:
     shares = [
         second.peaks_gib(*call)[2] / published - 1
         for call, published in second.RESERVED_GIB.items()

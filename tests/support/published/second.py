@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal
 
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.metrics import GIB
-from fixtures.workloads.random_weights import random_model
-from tests.support.published.vaes import LATENT_CHANNELS, PX_PER_LATENT
+from tests.support.published.vaes import Way, call_qwen_vae, qwen_vae
 
-Way = Literal["decode", "encode"]
 PROFILE = "rtx-4090"
 ALLOCATED_GIB: dict[tuple[Way, int, int], float] = {
     ("decode", 768, 768): 2.563,
@@ -56,25 +53,20 @@ RESERVED_GIB: dict[tuple[Way, int, int], float] = {
 
 def peaks_gib(way: Way, height_px: int, width_px: int) -> tuple[float, float, float]:
     """Exact and modelled allocated peak, and the rise of what is reserved, modelled."""
-    from diffusers import AutoencoderKLQwenImage
-
     device = SimulatedDevice(PROFILE)
     with device.entered(), torch.no_grad():
-        vae = random_model(AutoencoderKLQwenImage, torch.float16).to(device.torch_device)
+        vae = qwen_vae(device.torch_device)
         simulation = device._simulation
         assert simulation is not None
         memory = simulation.memory
         before_bytes = memory.modelled.peak_reserved_bytes
-        channels, scale = (LATENT_CHANNELS, PX_PER_LATENT) if way == "decode" else (3, 1)
-        shape = (1, channels, 1, height_px // scale, width_px // scale)
-        values = torch.randn(shape, dtype=torch.float16, device=device.torch_device)
-        getattr(vae, way)(values, return_dict=False)
+        call_qwen_vae(vae, way, height_px, width_px, device.torch_device)
         found = (
             memory.allocator.peak_allocated_bytes,
             memory.modelled.peak_allocated_bytes,
             memory.modelled.peak_reserved_bytes - before_bytes,
         )
-        del vae, values
+        del vae
     exact, modelled, reserved = (size / GIB for size in found)
     return exact, modelled, reserved
 

@@ -140,7 +140,7 @@ FIGURES = (
             *_RTX,
             published,
             INVOKE,
-            vaes.qwen_decode(height, width),
+            vaes.qwen("decode", height, width),
         )
         for height, width, published in (
             (512, 512, 1.274),
@@ -155,7 +155,7 @@ FIGURES = (
             *_RTX,
             published,
             INVOKE,
-            vaes.qwen_encode(height, width),
+            vaes.qwen("encode", height, width),
         )
         for height, width, published in ((512, 512, 0.9), (1024, 1024, 2.879), (1536, 1536, 6.179))
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import torch
 
 from fixtures.workloads import cogvideox
@@ -12,28 +14,28 @@ LATENT_CHANNELS = 16
 PX_PER_LATENT = 8
 
 
-def qwen_decode(height_px: int, width_px: int) -> Run:
-    """One image by the VAE of Qwen-Image in fp16, with diffusers' defaults."""
+Way = Literal["decode", "encode"]
+
+
+def qwen_vae(device: torch.device) -> Any:
+    """The VAE of Qwen-Image in fp16, with diffusers' defaults, on the device."""
+    from diffusers import AutoencoderKLQwenImage
+
+    return random_model(AutoencoderKLQwenImage, torch.float16).to(device)
+
+
+def call_qwen_vae(vae: Any, way: Way, height_px: int, width_px: int, device: torch.device) -> None:
+    """One image by it, this way."""
+    channels, scale = (LATENT_CHANNELS, PX_PER_LATENT) if way == "decode" else (3, 1)
+    shape = (1, channels, 1, height_px // scale, width_px // scale)
+    getattr(vae, way)(torch.randn(shape, dtype=torch.float16, device=device), return_dict=False)
+
+
+def qwen(way: Way, height_px: int, width_px: int) -> Run:
+    """Loads it, and calls it once."""
 
     def run(device: torch.device) -> None:
-        from diffusers import AutoencoderKLQwenImage
-
-        vae = random_model(AutoencoderKLQwenImage, torch.float16).to(device)
-        shape = (1, LATENT_CHANNELS, 1, height_px // PX_PER_LATENT, width_px // PX_PER_LATENT)
-        vae.decode(torch.randn(shape, dtype=torch.float16, device=device), return_dict=False)
-
-    return run
-
-
-def qwen_encode(height_px: int, width_px: int) -> Run:
-    """The way back."""
-
-    def run(device: torch.device) -> None:
-        from diffusers import AutoencoderKLQwenImage
-
-        vae = random_model(AutoencoderKLQwenImage, torch.float16).to(device)
-        shape = (1, 3, 1, height_px, width_px)
-        vae.encode(torch.randn(shape, dtype=torch.float16, device=device), return_dict=False)
+        call_qwen_vae(qwen_vae(device), way, height_px, width_px, device)
 
     return run
 
