@@ -198,7 +198,8 @@ def test_a_full_device_says_what_is_left() -> None:
     with pytest.raises(OutOfDeviceMemory) as raised:
         allocator.malloc(1085 * GIB + 1)
     assert str(raised.value) == (
-        "simulated out of memory: 1085.00 GiB asked for, 1.00 GiB of 3.00 GiB are free"
+        "simulated out of memory: 1085.00 GiB asked for, 1.00 GiB of 3.00 GiB are free, "
+        "and 0.00 MiB in fragments"
     )
     assert allocator.allocated_bytes == allocator.reserved_bytes == 2 * GIB
     allocator.malloc(GIB)

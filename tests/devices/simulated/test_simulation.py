@@ -140,7 +140,7 @@ def test_every_further_step_adds_the_same_figures(scheduler: str, telling: int) 
         simulate(workload=workload, device=device, steps=telling + more) for more in (0, 1, 6)
     )
     after_one_more, after_six_more = one_more.counts.labelled(), many.counts.labelled()
-    per_step = few.per_step.labelled()
+    per_step = few.per_call.labelled()
     for name, count in few.counts.labelled().items():
         further = after_one_more[name] - count
         assert after_six_more[name] == count + 6 * further, name
