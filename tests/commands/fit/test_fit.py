@@ -59,8 +59,8 @@ def test_a_card_that_is_too_small_says_where_the_memory_ran_out(fit: Fit) -> Non
     assert said.code == 1
     assert "Nothing of this fits CARD." in said.out
     assert "fp16: lacks " in said.out
-    assert "out of memory: " in said.out
-    assert ", while weights are placed" in said.out
+    assert "out of memory: 2.00 MiB asked for, 0.00 MiB of 0.00 MiB are free" in said.err
+    assert ", while weights are placed" in said.err
 
 
 def test_a_larger_call_takes_more(fit: Fit, tmp_path: Path) -> None:
