@@ -6,6 +6,7 @@ What others published of a whole call, and what people report to fit a card or n
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -223,5 +224,5 @@ def _report_rows() -> Iterator[str]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for row in (*_peak_rows(), "", *_report_rows()):
+    for row in itertools.chain(_peak_rows(), [""], _report_rows()):
         print(row, flush=True)
