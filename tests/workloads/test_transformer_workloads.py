@@ -1,4 +1,4 @@
-"""Techniques on SDXL, SD3, Flux and CogVideoX, on small copies of their pipelines."""
+"""Techniques on the full-size models after Stable Diffusion 1.5, on small copies of them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_border
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3
 from tests.support.offloads_to_itself import OffloadsToItself
+from tests.support.small_later import SMALL_LATER
 from tests.support.small_workloads import SMALL, small_workload
 
 pytestmark = [
@@ -36,7 +37,7 @@ pytestmark = [
 ]
 
 
-NAMES = tuple(name for name in SMALL if name != "sd15")
+NAMES = (*(name for name in SMALL if name != "sd15"), *SMALL_LATER)
 """Stable Diffusion 1.5 has what storybook has: `tests/techniques` applies techniques to that."""
 
 
