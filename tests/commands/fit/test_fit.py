@@ -119,7 +119,10 @@ def test_a_way_that_raises_is_named_and_the_others_go_on(
     ("arguments", "sentence"),
     [
         (["flux", "--card", "rtx-2080"], "--card: there is no simulated device 'rtx-2080': choose"),
-        (["flux1", "--card", "rtx-4090"], "Workload 'flux1' is unknown; known are storybook"),
+        (
+            ["flux1", "--card", "rtx-4090"],
+            "'flux1' is no workload, no folder and no hub id;",
+        ),
         (["flux", "--card", "rtx-4090", "--frames", "9"], "flux draws images: leave --frames out"),
     ],
 )
