@@ -190,7 +190,6 @@ REPORTS = (
     ),
     Report(Run("cogvideox-5b", _MODEL, "t4"), False, f"{COGVIDEO}/741"),
     Report(Run("cogvideox1.5-5b", _NONE, "a100-80gb"), False, f"{COGVIDEO}/545"),
-    Report(Run("cogvideox1.5-5b", (*_TILED_MODEL,), "l4"), False, f"{COGVIDEO}/539"),
     Report(
         Run("ltx2", _NONE, "rtx-4070-ti-super"),
         False,
