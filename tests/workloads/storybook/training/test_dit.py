@@ -121,13 +121,13 @@ def loss_with(transformer: Any, tmp_path: Path, asked: list[Any] | None = None) 
 
     def t5(numbers: Tensor) -> tuple[Tensor]:
         if asked is not None:
-            asked += new_t5_tokenizer().batch_decode(numbers, skip_special_tokens=True)
+            asked.extend(new_t5_tokenizer().batch_decode(numbers, skip_special_tokens=True))
         return (torch.zeros(len(numbers), TOKENS, 128),)
 
     worker = Worker(0, torch.device("cpu"), tmp_path, torch.float32)
     tokenizer: CLIPTokenizer = world_tokenizer()
-    parts: Any = (transformer, t5, clip)
-    return FlowLoss(*parts, tokenizer, LATENTS[:1], worker)
+    parts: dict[str, Any] = {"transformer": transformer, "t5": t5, "clip": clip}
+    return FlowLoss(**parts, clip_tokenizer=tokenizer, latents=LATENTS[:1], worker=worker)
 
 
 def test_who_knows_the_flow_from_image_to_noise_has_no_loss(tmp_path: Path) -> None:
