@@ -143,7 +143,10 @@ def test_a_scheduler_of_flows_alone_takes_the_flow_for_the_image() -> None:
 
     def stepped(predicted: torch.Tensor) -> torch.Tensor:
         scheduler.set_timesteps(4, sigmas=[1.0, 0.75, 0.5, 0.25])
-        return scheduler.step(predicted, scheduler.timesteps[0], noisy, return_dict=False)[0]
+        step: tuple[torch.Tensor] = scheduler.step(
+            predicted, scheduler.timesteps[0], noisy, return_dict=False
+        )
+        return step[0]
 
     right = stepped(noisy - image)
     with MISTAKES["wrong prediction type"](SimpleNamespace(scheduler=scheduler)):
