@@ -49,6 +49,7 @@ from fixtures.suite.stash import (
     WORKERS,
 )
 from fixtures.techniques import CATALOGUE
+from fixtures.workloads import WorkloadError
 
 pytest_plugins = (
     "fixtures.suite.plugin",
@@ -80,8 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
         settings = Settings.parse(config.getoption)
         for name in settings.workloads:
             find_workload(name)
+        check_weights(settings)  # before anything is asked of the hub
         check_weights(settings, selected_scenarios(settings))
-    except SettingsError as error:
+    except (SettingsError, WorkloadError) as error:
         raise pytest.UsageError(str(error)) from None
     except UnknownWorkloadError as error:
         raise pytest.UsageError(f"--perf-workload: {error.args[0]}") from None

@@ -154,6 +154,12 @@ def replay(session: nox.Session) -> None:
 
 
 @in_environment()
+def fit(session: nox.Session) -> None:
+    """Does it fit a card, and how is it cheapest: nox -s fit -- flux --card rtx-4090."""
+    measure(session, "-m", "fixtures.commands.fit", *(session.posargs or ["--help"]))
+
+
+@in_environment()
 def power(session: nox.Session) -> None:
     """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
     measure(session, "-m", "fixtures.commands.power", *(session.posargs or ["--help"]))

@@ -32,6 +32,7 @@ HISTORY = "CHANGELOG.md"
 README_LINES = 150
 COMMANDS = {
     "survey": "fixtures.__main__",
+    "fit": "fixtures.commands.fit.__main__",
     "report": "fixtures.commands.report",
     "compare": "fixtures.commands.compare.__main__",
     "bisect": "fixtures.commands.bisect.__main__",

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import T5TokenizerFast
 
 from fixtures.devices.global_state import one_thread
-from fixtures.workloads import WORKLOADS, Workload, WorkloadError, loading
+from fixtures.workloads import WORKLOADS, Workload, WorkloadError, stored_tokenizer
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.kept_fp32 import kept_in_fp32
 from fixtures.workloads.layouts import STABLE_DIFFUSION_3, Layout
@@ -345,16 +345,16 @@ def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
 
     names = {one for part in layout.tokenizers.values() for one in part.classes}
     library = SimpleNamespace(**{one: class_called(one) for one in names})
-    monkeypatch.setattr(loading, "import_module", {"transformers": library}.__getitem__)
+    monkeypatch.setattr(stored_tokenizer, "import_module", {"transformers": library}.__getitem__)
     plain = {"local_files_only": True}
     for key, part in layout.tokenizers.items():
         slow, fast = part.classes
         stored = (folder / key / "tokenizer.json").is_file()
         four = (fast, {**plain, "extra_special_tokens": {}}) if stored else (slow, plain)
         version["transformers"] = "4.57.1"
-        assert loading._tokenizer(folder / key, part, slow) == four
+        assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == four
         version["transformers"] = "5.0.0"
-        assert loading._tokenizer(folder / key, part, slow) == (slow, plain)
+        assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == (slow, plain)
 
 
 @pytest.mark.parametrize("name", T5)

@@ -50,6 +50,19 @@ def test_a_tensor_of_device_scalars_waits_for_each(
     assert made.tolist() == [1, 3, 0.75]
 
 
+def test_the_constructor_of_tensors_waits_for_each_device_scalar(
+    totals: Callable[[], dict[str, int]],
+) -> None:
+    """As Euler's scheduler makes the time steps of Stable Video Diffusion."""
+    one, other = levels()[:2]
+    before = totals()
+    made = torch.Tensor([one, 3, other])
+    assert totals()[SYNCS] - before[SYNCS] == 2
+    assert (made.is_cuda, made.tolist()) == (False, [1, 3, 0.75])
+    with pytest.raises(UnknownValueError):
+        torch.Tensor([*unknown()[:1]])
+
+
 def test_nested_lists_keep_their_shape_and_the_dtype_that_torch_gives(
     totals: Callable[[], dict[str, int]],
 ) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.devices.simulated.profiles import PROFILES, Profile
+from fixtures.devices.simulated.profile import Profile
+from fixtures.devices.simulated.profiles import PROFILES
 from fixtures.devices.simulated.roofline import Roofline
 
 SLOW = Profile(
@@ -116,8 +117,9 @@ def test_a_matrix_product_on_every_device() -> None:
     for profile in PROFILES.values():
         roofline = Roofline(profile)
         roofline.add(flops, moved_bytes, "fp16")
+        assert roofline.bound_s == flops / profile.flop_per_s["fp16"]
         milliseconds[profile.id] = round(roofline.bound_s * 1000, 3)
-    assert milliseconds == {
+    known = {
         "titan-rtx": 1.053,
         "a100-40gb": 0.441,
         "a100-80gb": 0.441,
@@ -125,3 +127,4 @@ def test_a_matrix_product_on_every_device() -> None:
         "h200": 0.139,
         "rtx-4090": 0.832,
     }
+    assert known.items() <= milliseconds.items()

@@ -31,7 +31,7 @@ _COGVIDEOX_2B: dict[str, dict[str, Any]] = {
     "vae": {**cogvideox.VAE, "scaling_factor": 1.15258426},
 }
 # transformer/ of https://huggingface.co/THUDM/CogVideoX1.5-5B
-_COGVIDEOX_15: dict[str, dict[str, Any]] = {
+COGVIDEOX_15: dict[str, dict[str, Any]] = {
     "transformer": {
         **cogvideox.TRANSFORMER,
         "patch_size_t": 2,
@@ -82,7 +82,7 @@ def cogvideox_2b(place: Place = on_device) -> Run:
 
 def cogvideox_15(device: torch.device) -> None:
     """CogVideoX1.5-5B in bf16, everything on the device."""
-    _cogvideox(on_device, _COGVIDEOX_15, **POST)(device)
+    _cogvideox(on_device, COGVIDEOX_15, **POST)(device)
 
 
 def ltx(device: torch.device) -> None:

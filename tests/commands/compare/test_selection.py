@@ -1,0 +1,25 @@
+"""What is compared: as pytest selects it, other weights included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.commands.compare.selection import selected
+from fixtures.commands.errors import CommandError
+from fixtures.settings import Settings
+from tests.support.configurations import write_pipeline
+
+
+def test_a_pipeline_without_a_workload_is_selected_by_its_weights(tmp_path: Path) -> None:
+    folder = str(write_pipeline("DDIMPipeline", tmp_path / "faces"))
+    settings = Settings(device="simulated", weights=folder)
+    found = selected(settings, "[faces-fp32] or [faces-bf16]", "")
+    assert [one.id for one in found] == ["faces-fp32", "faces-bf16"]
+    assert {one.weights for one in found} == {folder}
+
+
+def test_weights_that_are_no_pipeline_are_told_in_pytest_s_words(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"pytest says: .* it has no model_index\.json"):
+        selected(Settings(device="simulated", weights=str(tmp_path)), "fp32", "")

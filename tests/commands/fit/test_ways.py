@@ -1,0 +1,100 @@
+"""Which ways to run a pipeline are tried, with figures that are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from fixtures.commands.fit.ways import UNSHOWN, ways
+from fixtures.records.fit import Way
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.techniques import Technique
+from fixtures.workloads import WORKLOADS, Workload
+from tests.support.fits import way
+
+Figures = Callable[[tuple[str, ...]], tuple[int, str]]
+
+
+def tried(
+    figures: Figures, workload: Workload = WORKLOADS["flux"]
+) -> tuple[list[str], list[tuple[str, str]], list[str]]:
+    """Names of what was found, what did not run, and everything that was attempted."""
+    attempted: list[str] = []
+
+    def attempt(techniques: Sequence[Technique]) -> Way:
+        names = tuple(one.id for one in techniques)
+        attempted.append(" + ".join(names))
+        needed, component = figures(names)
+        return way(names, needed_bytes=needed, peak_in=component)
+
+    found = list(ways(workload, lambda one: None, attempt))
+    return (
+        [one.name for one in found if isinstance(one, Way)],
+        [one for one in found if not isinstance(one, Way)],
+        attempted,
+    )
+
+
+def test_every_technique_that_has_lines_is_tried_once() -> None:
+    names, not_run, attempted = tried(lambda _: (10, "text_encoder"))
+    assert names == attempted
+    assert set(names) == {
+        *("fp32", "tf32", "autocast", "fp16", "bf16", "torch_compile", "vae_tiling"),
+        *("sequential_cpu_offload", "model_cpu_offload", "layerwise_casting"),
+        *("group_offload_leaf", "group_offload_block", "group_offload_stream"),
+    }
+    assert not_run == []
+
+
+def test_what_has_no_lines_is_said() -> None:
+    _, not_run, _ = tried(lambda _: (10, "text_encoder"), WORKLOADS["sd15"])
+    assert ("traced_unet", UNSHOWN) in not_run
+
+
+def test_a_combination_makes_the_component_smaller_that_sets_the_peak() -> None:
+    def figures(names: tuple[str, ...]) -> tuple[int, str]:
+        return 10 - len(names), "denoiser" if "model_cpu_offload" in names else "text_encoder"
+
+    _, _, attempted = tried(figures)
+    assert [one for one in attempted if "+" in one] == ["layerwise_casting + model_cpu_offload"]
+
+
+def test_a_combination_that_needs_no_less_is_not_given() -> None:
+    names, _, attempted = tried(lambda _: (10, "vae"))
+    assert any("+" in one for one in attempted)
+    assert not any("+" in one for one in names)
+
+
+def test_a_chain_goes_on_as_long_as_it_helps_and_no_set_is_tried_twice() -> None:
+    def figures(names: tuple[str, ...]) -> tuple[int, str]:
+        return 10 - len(names), "denoiser" if "vae_tiling" in names else "vae"
+
+    names, _, attempted = tried(figures)
+    assert "layerwise_casting + vae_tiling + model_cpu_offload" in names
+    sets = [frozenset(one.split(" + ")) for one in attempted]
+    assert len(set(sets)) == len(sets)
+
+
+def test_fp8_is_not_tried_where_accelerate_puts_the_weights_back() -> None:
+    _, _, attempted = tried(lambda names: (10 - len(names), "denoiser"))
+    assert "layerwise_casting + sequential_cpu_offload" not in attempted
+
+
+def test_a_batch_is_sliced() -> None:
+    flux = WORKLOADS["flux"]
+    batch = replace(flux, call=replace(flux.call, batch=4))
+    names, _, _ = tried(lambda names: (10 - len(names), "vae"), batch)
+    assert "vae_slicing" in names
+    assert "vae_slicing" not in tried(lambda names: (10, "vae"))[0]
+
+
+def test_what_raises_or_is_unsupported_is_named_with_the_reason() -> None:
+    def attempt(techniques: Sequence[Technique]) -> Way:
+        if techniques[0].id == "bf16":
+            raise ScenarioError("flux-bf16", Outcome.BROKEN, "raised ValueError: no")
+        return way(tuple(one.id for one in techniques))
+
+    reasons = {"fp16": "it overflows"}
+    found = list(ways(WORKLOADS["flux"], lambda one: reasons.get(one.id), attempt))
+    assert ("fp16", "it overflows") in found
+    assert ("bf16", "raised ValueError: no") in found

@@ -1,0 +1,72 @@
+"""Which values the simulation knows: positions and masks of any size, and one number throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.shadows import MANY, shadow_of
+from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
+
+
+@pytest.fixture(autouse=True)
+def _simulated() -> Iterator[None]:
+    with SimulatedDevice().entered():
+        yield
+
+
+def test_positions_of_a_large_image_are_known() -> None:
+    """FLUX.2 finds the size of the image by them."""
+    rows = torch.arange(64, device=DEVICE).repeat_interleave(64)
+    columns = torch.arange(64, device=DEVICE).repeat(64)
+    flat = rows * (columns.max() + 1) + columns
+    assert flat.max().item() == 64 * 64 - 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.int64])
+def test_one_number_throughout_is_known_in_any_shape(dtype: torch.dtype) -> None:
+    """HunyuanVideo 1.5 asks whether the embeddings of an image are all zero."""
+    zeros = torch.zeros(1, 729, 1152, dtype=dtype, device=DEVICE)
+    assert bool(torch.all(zeros == 0))
+    assert not bool(torch.any(torch.ones(1, 900, 900, dtype=dtype, device=DEVICE) == 0))
+    assert torch.full((900, 900), 3, dtype=dtype, device=DEVICE)[7, 8].item() == 3
+
+
+def test_what_is_written_into_one_number_throughout_is_no_longer_that() -> None:
+    zeros = torch.zeros(100, 200, device=DEVICE)
+    row = zeros[0]
+    zeros[3, 4] = 7.0
+    for one in (zeros[0, 0], zeros[3, 4], row[0]):
+        with pytest.raises(UnknownValueError):
+            one.item()
+
+
+def test_views_of_one_number_throughout_are_known() -> None:
+    zeros = torch.zeros(100, 200, device=DEVICE)
+    assert zeros[3, 4:9].sum().item() == 0.0
+    assert zeros.view(200, 100).t()[5, 5].item() == 0.0
+
+
+def test_small_tensors_that_are_written_to_stay_known() -> None:
+    zeros = torch.zeros(10, 20, device=DEVICE)
+    zeros[3, 4] = 7.0
+    zeros[5] += 1.0
+    assert zeros.sum().item() == 27.0
+
+
+def test_a_mask_is_not_computed_where_it_is_repeated_beyond_reason() -> None:
+    """A joint attention mask of a video has billions of elements."""
+    mask = torch.ones(1, 50_000, dtype=torch.bool, device=DEVICE)
+    repeated = mask.view(1, 1, 1, -1).repeat(1, 1, 50_000, 1)
+    assert repeated.numel() > MANY
+    assert shadow_of(repeated) is None
+    assert shadow_of(mask) is not None
+
+
+def test_large_floats_stay_unknown() -> None:
+    values = torch.randn(300, 300, device=DEVICE)
+    with pytest.raises(UnknownValueError):
+        (values + torch.zeros(300, 300, device=DEVICE)).sum().item()

@@ -1,0 +1,54 @@
+"""What fits a card, on the terminal and as a page."""
+
+from __future__ import annotations
+
+from fixtures.records.metrics import GIB
+from fixtures.report.fit_page import fit_page, front
+from fixtures.report.fit_table import render
+from fixtures.report.fit_words import why_not
+from tests.support.fits import fit, way
+
+REFUSAL = "simulated out of memory: 2.00 GiB asked for, in the VAE (Decoder)"
+
+
+def test_the_table_has_every_way_in_order_and_the_program_of_the_choice() -> None:
+    large = way(("bf16",), needed_bytes=30 * GIB, refusal=REFUSAL, program="large()")
+    small = way(("fp8", "tiling"), copied_bytes=3 * GIB, program="small()")
+    text = render(fit(large, small, not_run={"fp16": "it overflows"}), color=False)
+    lines = text.splitlines()
+    assert lines[0] == (
+        "flux (width 1024, height 1024, steps 50, batch 1) on NVIDIA GeForce RTX 4090, 24.00 GiB"
+    )
+    rows = [line.split("  ")[0].strip() for line in lines if line.rstrip().endswith("1.00 s")]
+    assert rows == ["fp8 + tiling", "bf16"]
+    assert "3.00 GiB" in text
+    assert "bf16: lacks 6.29 GiB or more; out of memory: 2.00 GiB asked for, in the VAE" in text
+    assert "not tried: fp16: it overflows" in text
+    assert text.endswith("The cheapest that fits, fp8 + tiling:\n\nsmall()\n")
+
+
+def test_nothing_that_fits_is_said() -> None:
+    text = render(fit(way(needed_bytes=30 * GIB)), color=False)
+    assert text.endswith("Nothing of this fits NVIDIA GeForce RTX 4090.\n")
+
+
+def test_host_memory_that_lacks_is_said() -> None:
+    one = way(pageable_bytes=10 * GIB)
+    assert why_not(fit(one, host_bytes=4 * GIB), one) == "lacks 6.00 GiB of host memory"
+    assert why_not(fit(one), one) == ""
+
+
+def test_the_page_escapes_what_it_is_given() -> None:
+    evil = way(("<script>alert(1)</script>",), program="<b>", refusal="<i>", needed_bytes=99 * GIB)
+    page = fit_page(fit(evil, way(), not_run={"<u>": "<s>"}))
+    for tag in ("<script>", "<i>", "<u>", "<s>"):
+        assert tag not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("data:image/svg+xml") == 1
+
+
+def test_the_front_is_what_no_other_way_beats_in_both() -> None:
+    fast = way(("fast",), bound_ms=1.0, needed_bytes=20 * GIB)
+    small = way(("small",), bound_ms=9.0, needed_bytes=GIB)
+    beaten = way(("beaten",), bound_ms=9.5, needed_bytes=2 * GIB)
+    assert front([beaten, small, fast]) == [fast, small]

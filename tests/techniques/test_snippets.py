@@ -1,0 +1,102 @@
+"""The lines that are shown do what the technique of the catalogue does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.measuring.trial import try_way
+from fixtures.records.counts import BYTES_TO_DEVICE, BYTES_TO_HOST
+from fixtures.records.run import PAGEABLE, PINNED, WHOLE
+from fixtures.scenarios import Scenario, scenarios
+from fixtures.techniques import CATALOGUE
+from fixtures.techniques.snippets import applied, program
+from fixtures.workloads import Workload
+from tests.support.small_workloads import small_workload
+
+DEVICE = SimulatedDevice("rtx-4090", taken_bytes=0)
+PLAIN = SimulatedDevice("rtx-4090")
+BY_FAMILY = ("bf16", "layerwise_casting", "group_offload_block", "vae_tiling")
+"""Techniques whose lines, or what they do, depend on the family of the pipeline."""
+SHOWN = [
+    one
+    for one in scenarios(("sd15", "flux", "cogvideox-5b"))
+    if one.technique.code is not None
+    and one.unsupported(PLAIN) is None
+    and (one.workload.name == "sd15" or one.technique.id in BY_FAMILY)
+]
+
+
+def brief(name: str) -> Workload:
+    workload = small_workload(name)
+    return replace(workload, call=replace(workload.call, steps=3))
+
+
+@pytest.mark.parametrize("case", SHOWN, ids=lambda one: str(one.id))
+def test_lines_and_technique_take_the_same(case: Scenario) -> None:
+    workload, technique = brief(case.workload.name), case.technique
+    way = try_way(workload, [technique], DEVICE)
+    with Scenario(workload, technique).running(PLAIN) as pipeline:
+        with PLAIN.observe(pipeline) as trace:
+            workload.draw(pipeline, steps=3)
+        del pipeline
+    assert way.peak_bytes == trace.component_peak_bytes[WHOLE]
+    assert way.pageable_bytes == trace.host_bytes[PAGEABLE]
+    assert way.pinned_bytes == trace.host_bytes[PINNED]
+    per_call = trace.per_call.totals
+    copied = per_call.get(BYTES_TO_DEVICE, 0) + per_call.get(BYTES_TO_HOST, 0)
+    assert way.copied_bytes == round(copied * trace.calls["denoiser"] / 3)
+    assert way.bound_ms == pytest.approx((trace.bound_s or 0) * 1000)
+
+
+def test_every_technique_shows_lines_or_takes_more_than_a_few() -> None:
+    silent = {technique.id for technique in CATALOGUE if technique.code is None}
+    assert silent == {
+        *("traced_unet", "channels_last_traced_unet", "model_cpu_offload_traced_unet"),
+        *("vae_slicing_xformers", "vae_tiling_xformers", "group_offload_mixed"),
+        *("sequential_cpu_offload_attention_slicing", "group_offload_leaf_vae_tiling"),
+    }
+
+
+def test_weights_are_stored_before_they_are_placed() -> None:
+    pipeline = small_workload("flux").load(torch.float32)
+    both = [CATALOGUE["group_offload_stream"], CATALOGUE["layerwise_casting"]]
+    lines = applied(both, pipeline, torch.bfloat16, "pipeline()")
+    assert lines == (
+        "pipeline.transformer.enable_layerwise_casting(\n"
+        "    storage_dtype=torch.float8_e4m3fn, compute_dtype=torch.bfloat16\n"
+        ")\n"
+        "pipeline.enable_group_offload(\n"
+        '    onload_device=torch.device("cuda"),\n'
+        '    offload_type="leaf_level",\n'
+        "    use_stream=True,\n"
+        ")\n"
+        "result = pipeline()"
+    )
+
+
+def test_what_holds_the_call_comes_last() -> None:
+    pipeline = small_workload("flux").load(torch.float32)
+    lines = applied([CATALOGUE["autocast"]], pipeline, torch.bfloat16, "pipeline()")
+    assert lines == (
+        'pipeline.to("cuda")\n'
+        'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
+        "    result = pipeline()"
+    )
+    whole = program(pipeline, "owner/name", torch.float32, lines)
+    compile(whole, "whole", "exec")
+    assert whole.startswith(
+        "import torch\nfrom diffusers import FluxPipeline\n\n"
+        'pipeline = FluxPipeline.from_pretrained("owner/name", torch_dtype=torch.float32)\n'
+    )
+
+
+def test_what_the_lines_switch_is_put_back() -> None:
+    from fixtures.devices.global_state import read_global_state
+
+    before = read_global_state()
+    try_way(brief("sd15"), [CATALOGUE["tf32"]], DEVICE)
+    assert read_global_state() == before

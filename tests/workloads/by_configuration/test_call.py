@@ -1,0 +1,139 @@
+"""The call that is derived from a pipeline's signature and configurations."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import numpy
+import pytest
+
+from fixtures.workloads.base import WorkloadError
+from fixtures.workloads.by_configuration.call import call_arguments, draw_with_defaults
+from fixtures.workloads.by_configuration.composition import call_parameters
+from fixtures.workloads.by_configuration.defaults import PROMPT
+from fixtures.workloads.by_configuration.inputs import needed_inputs
+from fixtures.workloads.by_configuration.workload import workload_of_folder
+from fixtures.workloads.calls import Call
+from tests.support.configurations import write_pipeline
+
+# What pipelines warn of concerns packages under test.
+pytestmark = pytest.mark.filterwarnings("default")
+
+CALL = Call(PROMPT, width=64, height=48, steps=10, guidance_scale=3.0, frames=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # By its signature; by the denoiser's size; by a constant of the pipeline; a video's frames.
+        ("AuraFlowPipeline", {"width": 1024, "height": 1024, "steps": 50, "guidance_scale": 3.5}),
+        ("CogView3PlusPipeline", {"width": 16, "height": 16, "steps": 50, "guidance_scale": 5.0}),
+        ("QwenImageImg2ImgPipeline", {"width": 512, "height": 512, "guidance_scale": 0.0}),
+        ("LTXPipeline", {"width": 704, "height": 512, "frames": 161, "steps": 50}),
+        ("CogVideoXImageToVideoPipeline", {"width": 16, "height": 16, "frames": 49}),
+        ("CogVideoXVideoToVideoPipeline", {"frames": 9}),
+        ("LongCatAudioDiTPipeline", {"width": 0, "height": 0, "steps": 16}),
+    ],
+)
+def test_a_call_has_the_defaults_of_its_pipeline(
+    name: str, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    call = workload_of_folder(str(write_pipeline(name, tmp_path / name))).call
+    assert {key: getattr(call, key) for key in expected} == expected
+    assert (call.prompt, call.batch) == (PROMPT, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "half"),
+    [
+        ("StableDiffusionImg2ImgPipeline", "single", "float16"),
+        ("DDIMPipeline", "transformer", "float16"),
+        ("PixArtAlphaPipeline", "transformer", "bfloat16"),
+        ("LTXPipeline", "video", "bfloat16"),
+        ("StableVideoDiffusionPipeline", "video", "float16"),
+    ],
+)
+def test_the_components_decide_the_kind(name: str, kind: str, half: str, tmp_path: Path) -> None:
+    workload = workload_of_folder(str(write_pipeline(name, tmp_path / "my pipeline")))
+    assert (workload.kind, workload.half, workload.name) == (kind, half, "my-pipeline")
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("FluxPipeline", set()),
+        ("Flux2Pipeline", set()),
+        ("FluxKontextPipeline", {"image"}),
+        ("StableDiffusionXLImg2ImgPipeline", {"image"}),
+        ("FluxFillPipeline", {"image", "mask_image"}),
+        ("FluxControlPipeline", {"control_image"}),
+        ("StableDiffusionControlNetPipeline", {"image"}),
+        (
+            "StableDiffusionControlNetInpaintPipeline",
+            {"image", "mask_image", "control_image"},
+        ),
+        ("StableDiffusion3ControlNetInpaintingPipeline", {"control_image", "control_mask"}),
+        ("WanImageToVideoPipeline", {"image"}),
+        ("WanVideoToVideoPipeline", {"video"}),
+        ("WanAnimatePipeline", {"image", "pose_video", "face_video"}),
+        ("Cosmos2VideoToWorldPipeline", {"image"}),
+        ("IFInpaintingSuperResolutionPipeline", {"image", "original_image", "mask_image"}),
+        ("QwenImageEditPipeline", {"image"}),
+        ("QwenImageControlNetPipeline", {"control_image"}),
+    ],
+)
+def test_what_a_class_needs_beside_its_prompt(name: str, inputs: set[str]) -> None:
+    pipeline = getattr(diffusers, name)
+    assert set(needed_inputs(pipeline, call_parameters(pipeline))) == inputs
+
+
+def test_an_image_to_change_is_of_the_call_s_size_and_the_same_every_time() -> None:
+    first, again = (call_arguments(diffusers.FluxFillPipeline, CALL) for _ in range(2))
+    assert first["image"].size == first["mask_image"].size == (64, 48)
+    assert {*numpy.unique(numpy.asarray(first["mask_image"]))} == {0, 255}
+    assert numpy.array_equal(numpy.asarray(first["image"]), numpy.asarray(again["image"]))
+
+
+def test_a_video_to_change_has_the_call_s_frames() -> None:
+    video = call_arguments(diffusers.CogVideoXVideoToVideoPipeline, CALL)["video"]
+    assert [frame.size for frame in video] == [(64, 48)] * 5
+    assert not numpy.array_equal(numpy.asarray(video[0]), numpy.asarray(video[1]))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 10, 28])
+@pytest.mark.parametrize(
+    "name", ["FluxImg2ImgPipeline", "StableDiffusionXLImg2ImgPipeline", "Kandinsky3Img2ImgPipeline"]
+)
+def test_as_many_steps_remain_as_the_call_has(name: str, steps: int) -> None:
+    """Such pipelines make the share `strength` of the steps they are asked for."""
+    pipeline = getattr(diffusers, name)
+    strength = call_parameters(pipeline)["strength"].default
+    asked = call_arguments(pipeline, replace(CALL, steps=steps))["num_inference_steps"]
+    assert int(asked * strength) == steps
+
+
+def test_a_batch_has_as_many_prompts_and_images() -> None:
+    given = call_arguments(diffusers.FluxImg2ImgPipeline, replace(CALL, batch=3))
+    assert given["prompt"] == [PROMPT] * 3
+    assert len(given["image"]) == 3
+    unprompted = call_arguments(diffusers.StableVideoDiffusionPipeline, replace(CALL, batch=2))
+    assert unprompted["num_videos_per_prompt"] == 2
+
+
+def test_nothing_is_passed_that_the_pipeline_does_not_take() -> None:
+    for name in ("DDIMPipeline", "FluxPipeline", "StableVideoDiffusionPipeline", "LattePipeline"):
+        pipeline = getattr(diffusers, name)
+        inspect.signature(pipeline.__call__).bind(None, **call_arguments(pipeline, CALL))
+
+
+def test_a_package_that_the_pipeline_misses_is_named() -> None:
+    class ForgetfulPipeline:
+        def __call__(self, prompt: str) -> Any:
+            return forgotten_package.fix(prompt)  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(WorkloadError, match="ForgetfulPipeline needs forgotten_package; run `pip"):
+        draw_with_defaults(ForgetfulPipeline, ForgetfulPipeline(), CALL)

@@ -1,0 +1,101 @@
+"""Classes of pipelines that the suite has no workload for, each from a folder without weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.records.run import WHOLE
+from fixtures.techniques import CATALOGUE
+from fixtures.techniques.registry import models
+from fixtures.workloads import WORKLOADS, Workload
+from fixtures.workloads.by_configuration.workload import workload_of_folder
+from fixtures.workloads.loading import Source
+from tests.support.configurations import CLASSES, PUBLISHED, class_of, write_pipeline
+
+# What pipelines warn of concerns packages under test; a pipeline may be old.
+pytestmark = pytest.mark.filterwarnings("default")
+
+STEPS = 2
+MOST_PX = 64
+MOST_FRAMES = 17
+VIDEO = {
+    *("AnimateDiffPipeline", "CogVideoXImageToVideoPipeline"),
+    *("CogVideoXVideoToVideoPipeline", "HunyuanSkyreelsImageToVideoPipeline"),
+    *("HunyuanVideoPipeline", "LTXImageToVideoPipeline", "LTXPipeline", "LattePipeline"),
+    *("MochiPipeline", "StableVideoDiffusionPipeline"),
+}
+SOUND = {"LongCatAudioDiTPipeline"}
+
+
+@pytest.fixture(scope="module")
+def device() -> SimulatedDevice:
+    return SimulatedDevice()
+
+
+def small(workload: Workload) -> Workload:
+    """The same workload with a call that takes a moment."""
+    call = workload.call
+    width, height = min(call.width, MOST_PX), min(call.height, MOST_PX)
+    frames = min(call.frames, MOST_FRAMES)
+    changed = replace(call, width=width, height=height, frames=frames, steps=STEPS)
+    return replace(workload, call=changed)
+
+
+def configured_parameters(name: str) -> dict[str, int]:
+    """The number of weights of each model, made from its configuration by the library itself."""
+    found = {}
+    for part, written in PUBLISHED["pipelines"][name].items():
+        library, config = PUBLISHED["components"].get(str(written), (None, None))
+        model = class_of(library, written) if library else None
+        if model is None or not issubclass(model, torch.nn.Module):
+            continue
+        of_transformers = library == "transformers"
+        made: Any = (
+            model(model.config_class(**config)) if of_transformers else model.from_config(config)
+        )
+        found[part] = sum(weight.numel() for weight in made.parameters())
+    return found
+
+
+def technique_for(number: int, name: str) -> str:
+    """Every other class in half precision, but one that hands its images to numpy as they are."""
+    return "bf16" if number % 2 and name != "DDIMPipeline" else "fp32"
+
+
+@pytest.mark.parametrize(
+    ("name", "technique"),
+    [(name, technique_for(number, name)) for number, name in enumerate(CLASSES)],
+)
+def test_a_class_runs_by_its_configurations_alone(
+    name: str, technique: str, tmp_path: Path, device: SimulatedDevice
+) -> None:
+    folder = write_pipeline(name, tmp_path / name)
+    assert not [*folder.rglob("*.safetensors"), *folder.rglob("*.bin")]
+    workload = small(workload_of_folder(str(folder)).by_configuration)
+    with device.entered(), CATALOGUE[technique].applied(workload, device) as pipeline:
+        held = models(pipeline)
+        weights = {part: [*model.parameters()] for part, model in held.items()}
+        with device.observe(pipeline) as trace:
+            images = workload.draw(pipeline)
+        places = {weight.device.type for model in weights.values() for weight in model}
+        count = {part: sum(map(torch.Tensor.numel, model)) for part, model in weights.items()}
+        size = sum(one.numel() * one.element_size() for model in weights.values() for one in model)
+    expected = configured_parameters(name)
+    assert count == expected
+    assert places == {"cuda"}
+    assert trace.calls["denoiser"] >= STEPS
+    assert trace.component_peak_bytes[WHOLE] > size
+    assert sum(trace.counts.compute_dtypes.values()) > 0
+    assert (workload.kind == "video") == (name in VIDEO)
+    assert (len(images) == 0) == (name in SOUND)
+
+
+def test_none_of_them_is_a_class_that_the_suite_has() -> None:
+    sources = [one.source for one in WORKLOADS.values() if isinstance(one.source, Source)]
+    assert not {source.layout.pipeline for source in sources} & set(CLASSES)

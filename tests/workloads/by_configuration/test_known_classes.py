@@ -1,0 +1,173 @@
+"""Classes that the suite has a workload for, without weights; and what comes from the hub."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+import torch
+from huggingface_hub.utils._paths import filter_repo_objects
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.measuring.observation import observe
+from fixtures.scenarios import chosen_workloads, find_scenario, find_workload
+from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS
+from fixtures.workloads.base import WorkloadError
+from fixtures.workloads.by_configuration.workload import workload_of_folder
+from tests.support.configurations import write_pipeline
+from tests.support.small_workloads import SMALL
+
+KNOWN = ["sd15", "sdxl", "sd3", "flux", "cogvideox-5b"]
+
+
+def without_weights(folder: Path) -> Path:
+    for path in folder.rglob("*.safetensors"):
+        path.unlink()
+    return folder
+
+
+@pytest.fixture(params=KNOWN)
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """The name of a workload, and a small pipeline of its class, complete."""
+    SMALL[request.param]("", torch.float32).save_pretrained(tmp_path / "mine")
+    return request.param, tmp_path / "mine"
+
+
+def test_a_known_class_takes_its_workload_s_call(stored: tuple[str, Path]) -> None:
+    name, folder = stored
+    found = workload_of_folder(str(without_weights(folder)))
+    assert (found.name, found.call) == (name, WORKLOADS[name].call)
+    assert found.weights == str(folder)
+
+
+@pytest.mark.parametrize("name", ["wan21-14b", "wan21-1.3b", "wan22-a14b", "wan22-5b"])
+def test_of_several_workloads_of_a_class_the_likest_is_taken(name: str, tmp_path: Path) -> None:
+    source: Any = WORKLOADS[name].source
+    (tmp_path / "transformer").mkdir()
+    index: dict[str, Any] = {"transformer_2": [None, None]}
+    index |= {name: ["library", "Class"] for name in source.layout.models}
+    (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": "WanPipeline", **index}))
+    config = json.dumps(source.configs["transformer"])
+    (tmp_path / "transformer" / "config.json").write_text(config)
+    assert workload_of_folder(str(tmp_path)).name == name
+
+
+def test_without_its_weights_a_pipeline_is_the_same_but_for_their_values(
+    stored: tuple[str, Path],
+) -> None:
+    name, folder = stored
+    workload = WORKLOADS[name].with_weights(str(folder))
+    complete = workload.load(torch.float16)
+    without_weights(folder)
+    configured = workload.by_configuration.load(torch.float16)
+    assert configured.components.keys() == complete.components.keys()
+    for part, component in complete.components.items():
+        other = getattr(configured, part)
+        assert type(other) is type(component)
+        if isinstance(component, torch.nn.Module):
+            expected = {key: (one.shape, one.dtype) for key, one in component.state_dict().items()}
+            made = {key: (one.shape, one.dtype) for key, one in other.state_dict().items()}
+            assert made == expected
+    with pytest.raises(WorkloadError, match="whole or in shards"):
+        WORKLOADS[name].with_weights(str(folder)).load(torch.float16)
+
+
+def test_on_the_simulated_device_the_weights_need_not_be_there(tmp_path: Path) -> None:
+    SMALL["sd15"]("", torch.float32).save_pretrained(tmp_path)
+    device, scenario = SimulatedDevice(), find_scenario("sd15", "fp16", str(tmp_path))
+    call = replace(scenario.workload.call, width=64, height=64, steps=3)
+    small = replace(scenario, workload=replace(scenario.workload, call=call))
+    complete = observe(replace(small, workload=replace(small.workload)), device)
+    without_weights(tmp_path)
+    configured = observe(replace(small, workload=replace(small.workload)), device)
+    assert configured.component_peak_bytes == complete.component_peak_bytes
+    assert configured.counts == complete.counts
+
+
+def test_another_class_than_the_workload_s_is_refused(tmp_path: Path) -> None:
+    folder = str(write_pipeline("LTXPipeline", tmp_path / "pipeline"))
+    with pytest.raises(WorkloadError) as refused:
+        WORKLOADS["sd15"].with_weights(folder).by_configuration.load(torch.float32)
+    assert "holds 'LTXPipeline', not a StableDiffusionPipeline; choose the" in str(refused.value)
+    assert "--perf-device simulated, which runs any pipeline of diffusers" in str(refused.value)
+
+
+def test_the_class_decides_only_on_the_simulated_device(tmp_path: Path) -> None:
+    folder = str(write_pipeline("LTXPipeline", tmp_path / "clip"))
+    assert chosen_workloads("simulated", (), folder) == ("clip",)
+    assert chosen_workloads("simulated", ("flux",), folder) == ("flux",)
+    for device in ("cpu", "cuda"):
+        assert chosen_workloads(device, (), folder) == DEFAULT_WORKLOADS[device]
+    for weights in ("", "random"):
+        assert chosen_workloads("simulated", (), weights) == DEFAULT_WORKLOADS["simulated"]
+    assert find_workload("clip", folder) is workload_of_folder(folder)
+    assert find_scenario("clip", "bf16", folder).stored_as.startswith("clip@clip-")
+
+
+def test_a_folder_is_never_named_as_a_workload_of_the_suite(tmp_path: Path) -> None:
+    folder = write_pipeline("LTXPipeline", tmp_path / "flux")
+    assert workload_of_folder(str(folder)).name == "flux-LTXPipeline"
+
+
+def test_of_a_hub_id_only_configurations_are_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The patterns are the hub's library's own to apply; here they are applied to a copy."""
+    SMALL["flux"]("", torch.float32).save_pretrained(tmp_path / "published")
+    (tmp_path / "published" / "vae" / "code.py").write_text("raise SystemExit")
+    index = tmp_path / "published" / "vae" / "diffusion_pytorch_model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {}}))
+
+    def download(hub_id: str, **patterns: Any) -> str:
+        everything = [
+            str(path.relative_to(tmp_path / "published"))
+            for path in (tmp_path / "published").rglob("*")
+            if path.is_file()
+        ]
+        for name in filter_repo_objects(everything, **patterns):
+            target = tmp_path / "snapshot" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(tmp_path / "published" / name, target)
+        return str(tmp_path / "snapshot")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    found = workload_of_folder("owner/of-a-hub-id")
+    assert found.name == "flux"
+    found.by_configuration.load(torch.float32)
+    endings = {path.suffix for path in (tmp_path / "snapshot").rglob("*") if path.is_file()}
+    assert endings <= {".json", ".txt", ".model", ".jinja"}
+    assert not [*(tmp_path / "snapshot").rglob("*.index.json")]
+
+
+class GatedRepoError(OSError):
+    """Called as the hub's own is."""
+
+
+class RepositoryNotFoundError(OSError):
+    """Called as the hub's own is."""
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (OSError("name resolution failed"), "check the network, or give a pipeline folder"),
+        (GatedRepoError("403"), "set HF_TOKEN if it is gated"),
+        (RepositoryNotFoundError("404"), "check the id"),
+    ],
+)
+def test_a_hub_that_gives_nothing_is_told_with_a_remedy(
+    error: Exception, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(*_: Any, **__: Any) -> str:
+        raise error
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    with pytest.raises(WorkloadError) as refused:
+        workload_of_folder("owner/name-that-nobody-has")
+    assert remedy in str(refused.value)
+    assert "\n" not in str(refused.value)

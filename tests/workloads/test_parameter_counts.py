@@ -1,0 +1,112 @@
+"""The models have as many weights as their makers say, to the digits that are published."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+import pytest
+
+from fixtures.workloads import WORKLOADS
+from fixtures.workloads.layouts import Part
+from fixtures.workloads.loading import Source
+
+# Chroma imports it from where diffusers no longer wants it.
+pytestmark = pytest.mark.filterwarnings("ignore:`FluxPosEmbed` is deprecated:FutureWarning")
+
+BILLION, GIB_OF_HALF, MIB_OF_HALF, GB_OF_HALF = 1e9, 2**30 / 2, 2**20 / 2, 1e9 / 2
+"""Weights in a unit: a weight of half precision takes two bytes."""
+
+_WAN = "https://github.com/Wan-Video/Wan2.1/blob/9737cba/README.md"
+_WAN_22 = "https://github.com/Wan-Video/Wan2.2/blob/42bf4cf/README.md"
+_Z_IMAGE = "https://github.com/huggingface/diffusers/pull/14304"
+_QUANTIZATION = "https://huggingface.co/blog/diffusers-quantization"
+_LTX = "https://github.com/Lightricks/LTX-2/blob/400fd31/packages/ltx-core/README.md"
+
+PUBLISHED = [
+    ("qwen-image", "transformer", 20, BILLION, "https://github.com/QwenLM/Qwen-Image"),
+    ("qwen-image", "vae", 242, MIB_OF_HALF, "https://github.com/Comfy-Org/ComfyUI/pull/15221"),
+    ("z-image", "transformer", 11.46, GIB_OF_HALF, _Z_IMAGE),
+    ("z-image", "text_encoder", 7.49, GIB_OF_HALF, _Z_IMAGE),
+    ("z-image", "vae", 159.87, MIB_OF_HALF, _Z_IMAGE),
+    ("flux", "transformer", 23.8, GB_OF_HALF, _QUANTIZATION),
+    ("flux", "text_encoder_2", 9.52, GB_OF_HALF, _QUANTIZATION),
+    ("flux", "text_encoder", 246, GB_OF_HALF / 1000, _QUANTIZATION),
+    ("flux", "vae", 168, GB_OF_HALF / 1000, _QUANTIZATION),
+    ("flux2", "transformer", 32, BILLION, "https://github.com/black-forest-labs/flux2"),
+    (
+        "flux2",
+        "text_encoder",
+        48.0,
+        GB_OF_HALF,
+        "https://github.com/vllm-project/vllm-omni/pull/1629",
+    ),
+    ("chroma", "transformer", 8.9, BILLION, "https://huggingface.co/lodestones/Chroma"),
+    ("chroma", "text_encoder", 4.8, BILLION, "https://huggingface.co/google/t5-v1_1-xxl"),
+    ("pixart-sigma", "transformer", 0.611, BILLION, "https://huggingface.co/blog/quanto-diffusers"),
+    ("wan-1.3b", "transformer", 1.4, BILLION, "the layers of " + _WAN),
+    ("wan-14b", "transformer", 14, BILLION, _WAN),
+    ("wan2.2-5b", "transformer", 5, BILLION, _WAN_22),
+    ("wan2.2-a14b", "transformer", 14, BILLION, _WAN_22),
+    ("wan2.2-a14b", "transformer_2", 14, BILLION, _WAN_22),
+    (
+        "hunyuanvideo-1.5",
+        "transformer",
+        8.3,
+        BILLION,
+        "https://github.com/Tencent-Hunyuan/HunyuanVideo-1.5/blob/60783e7/README.md",
+    ),
+    ("ltx2", "transformer", 19, BILLION, _LTX),
+    ("ltx2", "text_encoder", 12, BILLION, _LTX),
+]
+"""Workload, component, figure, its unit in weights, and where it is published. Wan's 1.3B has 1.42
+billion weights by the layers that its table gives (width 1536, 12 heads, 30 layers, 8960)."""
+
+
+@cache
+def _count(workload: str, component: str) -> int:
+    """The weights of a component, made without memory; tied ones once."""
+    from accelerate import init_empty_weights
+
+    source = WORKLOADS[workload].source
+    assert isinstance(source, Source)
+    part: Part = source.layout.models[component]
+    kind = getattr(import_module(part.library), part.classes[0])
+    config = dict(source.configs[component])
+    with init_empty_weights():
+        if part.library == "transformers":
+            model = kind(kind.config_class.from_dict(config))
+        else:
+            model = kind.from_config(config)
+    if hasattr(model, "tie_weights"):
+        model.tie_weights()
+    return sum(weight.numel() for weight in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("workload", "component", "figure", "unit", "source"),
+    PUBLISHED,
+    ids=[f"{workload}-{component}" for workload, component, *_ in PUBLISHED],
+)
+def test_as_many_weights_as_published(
+    workload: str, component: str, figure: float, unit: float, source: str
+) -> None:
+    digits = len(str(figure).partition(".")[2])
+    ours = _count(workload, component) / unit
+    assert round(ours, digits) == figure or int(ours * 10**digits) / 10**digits == figure, source
+
+
+@pytest.mark.parametrize(
+    ("workload", "component", "weights"),
+    [
+        ("qwen-image", "text_encoder", 8_292_166_656),
+        ("qwen-image", "transformer", 20_430_401_088),
+        ("z-image", "text_encoder", 4_022_468_096),
+        ("flux2", "text_encoder", 24_011_361_280),
+        ("ltx2", "text_encoder", 12_187_325_040),
+        ("wan-14b", "text_encoder", 5_680_910_336),
+    ],
+)
+def test_language_models_to_the_weight(workload: str, component: str, weights: int) -> None:
+    """What the hub shows of the published files."""
+    assert _count(workload, component) == weights
