@@ -44,6 +44,7 @@ CALLS = {
     "storybook-batch8": [{"prompt": PROMPTS[0], "seed": 0}],
     # Of twelve images the one that half the steps come nearest to.
     "storybook-256": [{"prompt": PROMPTS[0], "seed": 1}],
+    "storybook-dit": [{"prompt": prompt, "seed": 0} for prompt in PROMPTS[:3]],
 }
 
 
