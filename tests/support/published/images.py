@@ -9,6 +9,8 @@ import torch
 from fixtures.workloads import flux, sd3, sdxl
 from fixtures.workloads.base import quiet
 from fixtures.workloads.byte_tokenizer import byte_t5_tokenizer
+from fixtures.workloads.pixart import TOKENS as PIXART_TOKENS
+from fixtures.workloads.pixart import TRANSFORMER as PIXART
 from fixtures.workloads.random_weights import random_model
 from fixtures.workloads.text_encoders import T5_TOKENS, T5_XXL
 from tests.support.published.figures import STEPS, Run
@@ -16,21 +18,6 @@ from tests.support.published.placing import Place, on_device
 
 PROMPT = "A cat holding a sign that says hello world"
 SIDE_PX = 1024
-# transformer/ of https://huggingface.co/PixArt-alpha/PixArt-Sigma-XL-2-1024-MS
-PIXART: dict[str, Any] = {
-    "num_attention_heads": 16,
-    "attention_head_dim": 72,
-    "in_channels": 4,
-    "out_channels": 8,
-    "num_layers": 28,
-    "cross_attention_dim": 1152,
-    "caption_channels": 4096,
-    "sample_size": 128,
-    "patch_size": 2,
-    "interpolation_scale": 2,
-    "use_additional_conditions": False,
-}
-PIXART_TOKENS = 300
 
 
 def square(pipeline: Any, batch: int, **more: Any) -> None:

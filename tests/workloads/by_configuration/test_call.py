@@ -83,6 +83,7 @@ def test_the_components_decide_the_kind(name: str, kind: str, half: str, tmp_pat
         ("Cosmos2VideoToWorldPipeline", {"image"}),
         ("IFInpaintingSuperResolutionPipeline", {"image", "original_image", "mask_image"}),
         ("QwenImageEditPipeline", {"image"}),
+        ("StableDiffusionDepth2ImgPipeline", {"image"}),  # by its description alone
         ("QwenImageControlNetPipeline", {"control_image"}),
     ],
 )

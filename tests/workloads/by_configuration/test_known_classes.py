@@ -45,7 +45,7 @@ def test_a_known_class_takes_its_workload_s_call(stored: tuple[str, Path]) -> No
     assert found.weights == str(folder)
 
 
-@pytest.mark.parametrize("name", ["wan21-14b", "wan21-1.3b", "wan22-a14b", "wan22-5b"])
+@pytest.mark.parametrize("name", ["wan-14b", "wan-1.3b", "wan2.2-a14b", "wan2.2-5b"])
 def test_of_several_workloads_of_a_class_the_likest_is_taken(name: str, tmp_path: Path) -> None:
     source: Any = WORKLOADS[name].source
     (tmp_path / "transformer").mkdir()

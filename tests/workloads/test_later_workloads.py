@@ -1,0 +1,70 @@
+"""The workloads that run where they are named: images from small copies, tiles of their VAEs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.devices.global_state import one_thread
+from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
+from fixtures.workloads import BY_NAME_WORKLOADS, WORKLOADS
+from tests.support.small_later import SMALL_LATER
+from tests.support.small_workloads import FRAMES, small_workload
+
+pytestmark = [
+    # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+    # Chroma's own model calls what diffusers deprecates.
+    pytest.mark.filterwarnings("ignore:`FluxPosEmbed` is deprecated:FutureWarning"),
+]
+
+
+def test_every_workload_has_a_small_copy() -> None:
+    assert set(SMALL_LATER) == {workload.name for workload in BY_NAME_WORKLOADS}
+
+
+@pytest.mark.parametrize("name", SMALL_LATER)
+def test_a_small_copy_draws_images_that_depend_on_the_seed(name: str) -> None:
+    workload = small_workload(name)
+    with one_thread():
+        pipeline = workload.load(torch.float32)
+        images = workload.draw(pipeline)
+        again = workload.draw(workload.load(torch.float32))
+        other = workload.draw(pipeline, seed=1)
+    call = workload.call
+    assert images.shape == (call.frames, call.height, call.width, 3)
+    assert call.frames == (FRAMES if workload.kind == "video" else 1)
+    assert np.isfinite(images).all()
+    assert np.array_equal(images, again)
+    assert not np.array_equal(images, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiles", "chunks", "borders_px"),
+    [
+        ("wan-1.3b", 3 * 5, 21, [192, 384, 576, 768]),
+        ("wan-14b", 4 * 7, 21, [192, 384, 576, 768, 960, 1152]),
+        ("wan2.2-5b", 4 * 7, 31, [192, 384, 576, 768, 960, 1152]),
+        ("hunyuanvideo-1.5", 3 * 5, 1, [192, 384, 576, 768]),
+        ("ltx2", 2 * 2, 1, [448]),
+    ],
+)
+def test_vaes_have_as_many_tiles_as_their_strides_ask_for(
+    name: str, tiles: int, chunks: int, borders_px: list[int]
+) -> None:
+    import diffusers
+
+    workload = WORKLOADS[name]
+    source: Any = workload.source
+    with torch.device("meta"):
+        vae_class = getattr(diffusers, source.layout.models["vae"].classes[0])
+        vae = vae_class.from_config(source.configs["vae"])
+    factor, call = vae.spatial_compression_ratio, workload.call
+    assert expected_tiles(vae, call.height // factor, call.width // factor) == tiles
+    pipeline = SimpleNamespace(vae=vae, vae_scale_factor_temporal=4)
+    assert expected_chunks(pipeline, call.frames) == chunks
+    assert tile_borders_px(pipeline, workload) == borders_px
