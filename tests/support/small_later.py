@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 from fixtures.workloads import (
     chroma,
     flux2,
@@ -24,9 +20,8 @@ from fixtures.workloads.text_encoders import (
     QWEN_2_5_VL_7B,
     QWEN_3_4B,
 )
+from tests.support.smaller import T5, TEXT, VAE, smaller
 
-TEXT = 32
-"""Width of every text encoder."""
 _DECODER = {
     "hidden_size": TEXT,
     "intermediate_size": 64,
@@ -34,15 +29,6 @@ _DECODER = {
     "num_attention_heads": 2,
     "num_key_value_heads": 1,
 }
-_T5 = {
-    "vocab_size": 259,
-    "d_model": TEXT,
-    "d_kv": 8,
-    "d_ff": 64,
-    "num_layers": 2,
-    "num_heads": 4,
-}
-_KL_VAE = {"block_out_channels": (32, 32, 32, 32), "layers_per_block": 1}
 _QWEN = {
     **QWEN_2_5_7B,
     **_DECODER,
@@ -62,13 +48,8 @@ _QWEN_VL = {
 }
 
 
-def _smaller(source: Source, **changes: Mapping[str, Any]) -> Source:
-    changed = {part: {**source.configs[part], **change} for part, change in changes.items()}
-    return replace(source, configs={**source.configs, **changed})
-
-
 SMALL_LATER: dict[str, Source] = {
-    "qwen-image": _smaller(
+    "qwen-image": smaller(
         qwen_image.SOURCE,
         transformer={
             "num_layers": 2,
@@ -80,7 +61,7 @@ SMALL_LATER: dict[str, Source] = {
         vae={"base_dim": 8, "num_res_blocks": 1},
         text_encoder=_QWEN_VL,
     ),
-    "z-image": _smaller(
+    "z-image": smaller(
         z_image.SOURCE,
         transformer={
             "dim": 32,
@@ -91,10 +72,10 @@ SMALL_LATER: dict[str, Source] = {
             "cap_feat_dim": TEXT,
             "axes_dims": [4, 6, 6],
         },
-        vae=_KL_VAE,
+        vae=VAE,
         text_encoder={**_DECODER, "head_dim": 16, "vocab_size": QWEN_3_4B["vocab_size"]},
     ),
-    "flux2": _smaller(
+    "flux2": smaller(
         flux2.SOURCE,
         transformer={
             "num_layers": 1,
@@ -104,7 +85,7 @@ SMALL_LATER: dict[str, Source] = {
             "joint_attention_dim": 3 * TEXT,
             "axes_dims_rope": (4, 4, 4, 4),
         },
-        vae=_KL_VAE,
+        vae=VAE,
         text_encoder={
             "text_config": {
                 **MISTRAL_SMALL_24B["text_config"],
@@ -123,7 +104,7 @@ SMALL_LATER: dict[str, Source] = {
             },
         },
     ),
-    "chroma": _smaller(
+    "chroma": smaller(
         chroma.SOURCE,
         transformer={
             "num_layers": 1,
@@ -136,10 +117,10 @@ SMALL_LATER: dict[str, Source] = {
             "approximator_hidden_dim": 32,
             "approximator_layers": 1,
         },
-        vae=_KL_VAE,
-        text_encoder=_T5,
+        vae=VAE,
+        text_encoder=T5,
     ),
-    "pixart-sigma": _smaller(
+    "pixart-sigma": smaller(
         pixart.SOURCE,
         transformer={
             "num_layers": 2,
@@ -149,11 +130,11 @@ SMALL_LATER: dict[str, Source] = {
             "caption_channels": TEXT,
             "sample_size": 8,
         },
-        vae=_KL_VAE,
-        text_encoder=_T5,
+        vae=VAE,
+        text_encoder=T5,
     ),
     **{
-        name: _smaller(
+        name: smaller(
             source,
             **{
                 part: {
@@ -172,7 +153,7 @@ SMALL_LATER: dict[str, Source] = {
                 "num_res_blocks": 1,
                 **({"decoder_base_dim": 8} if name == "wan2.2-5b" else {}),
             },
-            text_encoder=_T5,
+            text_encoder=T5,
         )
         for name, source in {
             "wan-14b": wan.SOURCE,
@@ -181,7 +162,7 @@ SMALL_LATER: dict[str, Source] = {
             "wan2.2-5b": wan.SOURCE_5B,
         }.items()
     },
-    "hunyuanvideo-1.5": _smaller(
+    "hunyuanvideo-1.5": smaller(
         hunyuan_video.SOURCE,
         transformer={
             "num_layers": 2,
@@ -195,9 +176,9 @@ SMALL_LATER: dict[str, Source] = {
         },
         vae={"block_out_channels": (32, 32, 64, 64, 64), "layers_per_block": 1},
         text_encoder=_QWEN,
-        text_encoder_2={**_T5, "vocab_size": 384},
+        text_encoder_2={**T5, "vocab_size": 384},
     ),
-    "ltx2": _smaller(
+    "ltx2": smaller(
         ltx2.SOURCE,
         transformer={
             "num_layers": 2,

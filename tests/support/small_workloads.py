@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3, sd15, sdxl
-from fixtures.workloads.byte_tokenizer import T5_SIZE
 from fixtures.workloads.loading import Source
 from tests.support.small_later import SMALL_LATER
+from tests.support.smaller import T5, TEXT, VAE, smaller
 
 FULL_SIZE: dict[str, Source] = {
     "sd15": sd15.DDIM,
@@ -18,8 +16,6 @@ FULL_SIZE: dict[str, Source] = {
     "flux": flux.SOURCE,
     "cogvideox-5b": cogvideox.SOURCE,
 }
-TEXT = 32
-"""Width of every text encoder."""
 _CLIP = {
     "hidden_size": TEXT,
     "intermediate_size": 64,
@@ -27,38 +23,22 @@ _CLIP = {
     "num_attention_heads": 2,
     "projection_dim": TEXT,
 }
-_T5 = {
-    "vocab_size": T5_SIZE,
-    "d_model": TEXT,
-    "d_kv": 8,
-    "d_ff": 64,
-    "num_layers": 2,
-    "num_heads": 4,
-}
-_VAE = {"block_out_channels": (32, 32, 32, 32), "layers_per_block": 1}
-
-
-def _smaller(name: str, **changes: Mapping[str, Any]) -> Source:
-    """The source of a workload with other values in the configurations of its components."""
-    source = FULL_SIZE[name]
-    changed = {part: {**source.configs[part], **change} for part, change in changes.items()}
-    return replace(source, configs={**source.configs, **changed})
 
 
 SMALL: dict[str, Source] = {
-    "sd15": _smaller(
-        "sd15",
+    "sd15": smaller(
+        FULL_SIZE["sd15"],
         unet={
             "block_out_channels": (32, 64, 64, 64),
             "attention_head_dim": 2,
             "layers_per_block": 1,
             "cross_attention_dim": TEXT,
         },
-        vae=_VAE,
+        vae=VAE,
         text_encoder=_CLIP,
     ),
-    "sdxl": _smaller(
-        "sdxl",
+    "sdxl": smaller(
+        FULL_SIZE["sdxl"],
         unet={
             "block_out_channels": (32, 64, 64),
             "attention_head_dim": (2, 4, 4),
@@ -67,12 +47,12 @@ SMALL: dict[str, Source] = {
             "cross_attention_dim": 2 * TEXT,
             "projection_class_embeddings_input_dim": 6 * 256 + TEXT,
         },
-        vae=_VAE,
+        vae=VAE,
         text_encoder=_CLIP,
         text_encoder_2=_CLIP,
     ),
-    "sd3": _smaller(
-        "sd3",
+    "sd3": smaller(
+        FULL_SIZE["sd3"],
         transformer={
             "num_layers": 2,
             "attention_head_dim": 8,
@@ -81,13 +61,13 @@ SMALL: dict[str, Source] = {
             "caption_projection_dim": 32,
             "pooled_projection_dim": 2 * TEXT,
         },
-        vae=_VAE,
+        vae=VAE,
         text_encoder=_CLIP,
         text_encoder_2=_CLIP,
-        text_encoder_3={**_T5, "d_model": 2 * TEXT},
+        text_encoder_3={**T5, "d_model": 2 * TEXT},
     ),
-    "flux": _smaller(
-        "flux",
+    "flux": smaller(
+        FULL_SIZE["flux"],
         transformer={
             "num_layers": 1,
             "num_single_layers": 2,
@@ -97,12 +77,12 @@ SMALL: dict[str, Source] = {
             "pooled_projection_dim": TEXT,
             "axes_dims_rope": (4, 6, 6),
         },
-        vae=_VAE,
+        vae=VAE,
         text_encoder=_CLIP,
-        text_encoder_2=_T5,
+        text_encoder_2=T5,
     ),
-    "cogvideox-5b": _smaller(
-        "cogvideox-5b",
+    "cogvideox-5b": smaller(
+        FULL_SIZE["cogvideox-5b"],
         transformer={
             "num_layers": 2,
             "num_attention_heads": 2,
@@ -118,7 +98,7 @@ SMALL: dict[str, Source] = {
             "sample_height": 96,
             "sample_width": 80,
         },
-        text_encoder=_T5,
+        text_encoder=T5,
     ),
 }
 FRAMES = 9

@@ -16,9 +16,7 @@ SLOW = Profile(
     multiprocessors=1,
     bandwidth_bytes_per_s=1000.0,
     host_link_bytes_per_s=10.0,
-    cublas_workspace_bytes=0,
     flop_per_s={"fp32": 100.0, "tf32": 400.0, "fp16": 800.0},
-    attention_backends=("math",),
     launch_s=0.5,
 )
 

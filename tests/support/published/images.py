@@ -7,12 +7,9 @@ from typing import Any
 import torch
 
 from fixtures.workloads import flux, sd3, sdxl
-from fixtures.workloads.base import quiet
-from fixtures.workloads.byte_tokenizer import byte_t5_tokenizer
-from fixtures.workloads.pixart import TOKENS as PIXART_TOKENS
-from fixtures.workloads.pixart import TRANSFORMER as PIXART
+from fixtures.workloads import pixart as pixart_sigma
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.text_encoders import T5_TOKENS, T5_XXL
+from fixtures.workloads.text_encoders import T5_TOKENS
 from tests.support.published.figures import STEPS, Run
 from tests.support.published.placing import Place, on_device
 
@@ -89,24 +86,7 @@ def sdxl_run(place: Place, batch: int, *, tiny_vae: bool = False) -> Run:
 
 def pixart() -> Any:
     """PixArt-Sigma in fp16, on the host."""
-    from diffusers import (
-        AutoencoderKL,
-        DPMSolverMultistepScheduler,
-        PixArtSigmaPipeline,
-        PixArtTransformer2DModel,
-    )
-    from transformers import T5Config, T5EncoderModel
-
-    half = torch.float16
-    return quiet(
-        PixArtSigmaPipeline(
-            tokenizer=byte_t5_tokenizer(PIXART_TOKENS),
-            text_encoder=random_model(lambda: T5EncoderModel(T5Config.from_dict(T5_XXL)), half),
-            vae=random_model(lambda: AutoencoderKL.from_config(sdxl.VAE), half),
-            transformer=random_model(lambda: PixArtTransformer2DModel(**PIXART), half),
-            scheduler=DPMSolverMultistepScheduler(),
-        )
-    )
+    return pixart_sigma.SOURCE("", torch.float16)
 
 
 def pixart_run(batch: int) -> Run:
