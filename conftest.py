@@ -97,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{family}: techniques of the family '{family}'")
     config.addinivalue_line("markers", "last: after the tests that measure most")
     config.addinivalue_line("markers", "refresh: records baselines (--perf-update-baselines)")
+    config.addinivalue_line("markers", "sweep: techniques with other settings (--perf-sweep)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -107,6 +108,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         found = metafunc.config.stash[SCENARIOS] = selected_scenarios(
             metafunc.config.stash[SETTINGS]
         )
+    sweeps = metafunc.definition.get_closest_marker("sweep") is not None
     metafunc.parametrize(
         "scenario",
         [
@@ -114,6 +116,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 scenario, id=scenario.id, marks=getattr(pytest.mark, scenario.technique.family)
             )
             for scenario in found
+            if scenario.technique.is_swept == sweeps
         ],
     )
 
@@ -125,7 +128,11 @@ def pytest_collection_modifyitems(
     settings = config.stash[SETTINGS]
     refreshing = settings.update_baselines
     perf = [item for item in items if PERF_TESTS in item.path.parents]
-    left_out = [item for item in perf if _refreshes(item) != refreshing]
+    left_out = [
+        item
+        for item in perf
+        if _refreshes(item) != refreshing or (_sweeps(item) and not settings.sweeps)
+    ]
     for item in perf:
         # A deprecation in a package under test is no regression; tests/ keeps warnings as errors.
         item.add_marker(pytest.mark.filterwarnings("default"))
@@ -145,6 +152,10 @@ def pytest_collection_modifyitems(
 
 def _refreshes(item: pytest.Item) -> bool:
     return item.get_closest_marker("refresh") is not None
+
+
+def _sweeps(item: pytest.Item) -> bool:
+    return item.get_closest_marker("sweep") is not None
 
 
 def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
