@@ -62,6 +62,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_shard": "2/3",
         "perf_strict": True,
         "perf_report": str(tmp_path / "report"),
+        "perf_sweep": ["mag_cache.threshold=0.03,1e-1", "taylorseer_cache.interval=4"],
     }
     assert values.keys() == {option.destination for option in OPTIONS}
     parsed = Settings.parse(given_options(**values))
@@ -79,6 +80,11 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         shard=(2, 3),
         strict=True,
         report=tmp_path / "report",
+        sweeps=(
+            "mag_cache.threshold=0.03",
+            "mag_cache.threshold=1e-1",
+            "taylorseer_cache.interval=4",
+        ),
     )
 
 
@@ -174,6 +180,12 @@ def test_a_baselines_path_that_the_system_refuses_gets_a_sentence(
 
     monkeypatch.setattr(Path, "exists", refuse)
     assert refusal() == ("--perf-baselines cannot be used (File name too long); it takes a folder.")
+
+
+@pytest.mark.parametrize("sweep", ["fp16", "a.b", "a=1", "a.b=", "a.b=1,", "a.b=1 2", ".b=1"])
+def test_a_sweep_that_is_none_is_refused(sweep: str) -> None:
+    said = refusal(perf_sweep=[sweep])
+    assert said.startswith(f"--perf-sweep {sweep!r} is no sweep; it takes TECHNIQUE.SETTING=VALUE")
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "half", "1/0", "1/2/3", "-1/2", "1/10000", "1/2 "])

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from diffusers.hooks import HookRegistry
+from diffusers.hooks.faster_cache import FasterCacheBlockHook
+from diffusers.hooks.pyramid_attention_broadcast import PyramidAttentionBroadcastHook
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
@@ -16,6 +18,7 @@ from fixtures.records.images import Images
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.registry import ActivationContext
 from fixtures.techniques.skipping import linear_work, prompts_are_apart, skips_at_least
+from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS
 from tests.support.half_done import complaint, nothing
 
@@ -132,6 +135,40 @@ def test_two_prompts_that_share_one_cache_are_found(name: str, cpu: CpuDevice) -
     said = complaint(name, WORKLOAD, cpu, nothing)
     assert said is not None
     assert "in 13 of 20 steps what was computed for one was used for the other" in said
+
+
+def give_each_prompt_its_own(hook: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mend a hook of diffusers: calls for the two prompts of a step come one after the other."""
+    new_forward: Any = vars(hook)["new_forward"]
+    states: dict[int, list[Any]] = {}
+
+    def forward(self: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+        both = states.setdefault(id(self), [self.state, type(self.state)()])
+        self.state = both[0]
+        both.reverse()
+        return new_forward(self, module, *args, **kwargs)
+
+    def reset(self: Any, module: Any) -> Any:
+        states.pop(id(self), None)
+        self.state = type(self.state)()
+        return module
+
+    monkeypatch.setattr(hook, "new_forward", forward)
+    monkeypatch.setattr(hook, "reset_state", reset)
+
+
+@pytest.mark.parametrize(
+    ("name", "hook"),
+    [(SHARED[0], PyramidAttentionBroadcastHook), (SHARED[1], FasterCacheBlockHook)],
+)
+def test_with_a_cache_for_each_prompt_they_are_in_effect_and_keep_the_picture(
+    name: str, hook: type, cpu: CpuDevice, fp32: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So what is found is what is wrong with them, and all that is."""
+    mixed = ssim(drawn(name, cpu), fp32)
+    give_each_prompt_its_own(hook, monkeypatch)
+    assert complaint(name, WORKLOAD, cpu, nothing) is None
+    assert mixed < CATALOGUE[name].min_ssim(WORKLOAD.name) < ssim(drawn(name, cpu), fp32)
 
 
 # What is counted
