@@ -17,7 +17,7 @@ class Packed(torch.Tensor):
     scales: torch.Tensor
 
     def __new__(cls, numbers: torch.Tensor, scales: torch.Tensor) -> Any:
-        return torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        return torch.Tensor._make_wrapper_subclass(
             cls, numbers.shape, dtype=scales.dtype, device=numbers.device
         )
 
@@ -53,7 +53,7 @@ class Packed(torch.Tensor):
             return func(*args, **(kwargs or {}))
 
     @classmethod
-    def __torch_dispatch__(
+    def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Iterable[type], args: Any = (), kwargs: Any = None
     ) -> Any:
         packed = args[0]
