@@ -16,6 +16,7 @@ from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, FAMILIES, registry
+from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.moments import DENOISER, Moment
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import (
@@ -32,7 +33,12 @@ from tests.support.fake_device import FakeDevice
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import small_workload
 
-WORKLOAD_OF_KIND = {"single": "storybook", "batch": "storybook-batch8", "large": "storybook-256"}
+WORKLOAD_OF_KIND = {
+    "single": "storybook",
+    "batch": "storybook-batch8",
+    "large": "storybook-256",
+    "transformer": "storybook-dit",
+}
 NEEDS_CUDA = frozenset({"cudnn", "tf32", "xformers", "streams"})
 CANNOT_OFFLOAD_TO_ITSELF = frozenset({"sequential_cpu_offload"})
 """accelerate refuses to offload leaf by leaf from the CPU to the CPU."""
@@ -62,8 +68,10 @@ def _shortened(name: str) -> Workload:
 
 
 def _runs_here(technique: Technique) -> bool:
-    return not NEEDS_CUDA & set(technique.needs) and not any(
-        technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF
+    return (
+        not NEEDS_CUDA & set(technique.needs)
+        and not any(map(missing_library, technique.libraries))
+        and not any(technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF)
     )
 
 
@@ -151,6 +159,7 @@ def test_every_documented_technique_has_a_row() -> None:
         group_offload_leaf group_offload_block group_offload_stream group_offload_mixed
         group_offload_disk
         layerwise_casting torch_compile
+        torchao_int8_weight_only quanto_int8 gguf_q8_0 bitsandbytes_8bit bitsandbytes_nf4
     """
     assert set(documented.split()) <= set(CATALOGUE.techniques)
     named = {f"fixtures.techniques.{t.apply.__module__.rsplit('.', 1)[-1]}" for t in CATALOGUE}
@@ -320,4 +329,5 @@ def test_every_group_offloading_came_with_0_33_and_files_a_release_later() -> No
     late = {one.id for one in CATALOGUE if one.since and one.family != "caching"}
     assert CATALOGUE["group_offload_disk"].since == "0.34"
     grouped = {technique.id for technique in CATALOGUE if "group_offload" in technique.id}
-    assert late == grouped | {"layerwise_casting"}
+    quantized = {technique.id for technique in CATALOGUE if technique.family == "quantization"}
+    assert late == grouped | quantized | {"layerwise_casting"}
