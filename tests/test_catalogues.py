@@ -355,8 +355,8 @@ def test_steps_of_a_bisection_are_those_of_this_code(tmp_path: Path) -> None:
     path = written(tmp_path)
     ends = ["--package", "diffusers", "--good", "1", "--bad", "2", "--metric", "counts"]
     options = command_line.parsed([*ends, f"--perf-catalogue={path}"], "")
-    without, load_it = digest(), lambda: load([path])
-    load_it()
+    without = digest()
+    load([path])
     first = command_line.step_cache(options).path
     assert digest() != without
     path.write_text(BOTH + os.linesep, encoding="utf-8")
