@@ -52,6 +52,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_device": "cpu",
         "perf_profile": "rtx-4090",
         "perf_workload": ["storybook", "sd15"],
+        "perf_catalogue": ["mine.py", "ours"],
         "perf_weights": "random",
         "perf_update_baselines": True,
         "perf_reason": "  torch 2.13  ",
@@ -70,6 +71,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         device="cpu",
         profile="rtx-4090",
         workloads=("storybook", "sd15"),
+        catalogues=(Path("mine.py"), Path("ours")),
         weights="random",
         update_baselines=True,
         reason="torch 2.13",
@@ -219,6 +221,10 @@ def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> No
         (
             Settings(workloads=("sd15", "storybook")),
             "--perf-workload sd15 --perf-workload storybook",
+        ),
+        (
+            Settings(catalogues=(Path("mine.py"), Path("/our techniques"))),
+            "--perf-catalogue=mine.py '--perf-catalogue=/our techniques'",
         ),
         (Settings(weights="hub/name"), "--perf-weights hub/name"),
         (Settings(baselines=BASELINES), ""),
