@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.catalogues import load, store_of
 from fixtures.devices import Device, DeviceError, device_name, open_device
 from fixtures.measuring.recording import new_run
-from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError
 from fixtures.records.merging import MESSAGE, Message, Workers
 from fixtures.records.outcome import ScenarioError
@@ -22,7 +22,8 @@ from fixtures.scenarios import (
     find_workload,
 )
 from fixtures.settings import OPTIONS, Settings, SettingsError
-from fixtures.suite.cases import check_weights
+from fixtures.suite.cases import check_catalogues, check_weights
+from fixtures.suite.families import check_families, register_families
 from fixtures.suite.finishing import empty_shard, finish
 from fixtures.suite.hints import names_meant
 from fixtures.suite.parallel import (
@@ -48,7 +49,6 @@ from fixtures.suite.stash import (
     TO_ITS_END,
     WORKERS,
 )
-from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WorkloadError
 
 pytest_plugins = (
@@ -79,6 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
     take_accelerator(config)
     try:
         settings = Settings.parse(config.getoption)
+        check_catalogues(settings)
+        load(settings.catalogues)
         for name in settings.workloads:
             find_workload(name)
         check_weights(settings)  # before anything is asked of the hub
@@ -89,14 +91,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--perf-workload: {error.args[0]}") from None
     check_workers(config, device_name(settings.device))
     config.stash[SETTINGS] = settings
-    config.stash[STORE] = BaselineStore(settings.baselines)
+    config.stash[STORE] = store_of(settings)
     config.stash[RUN] = new_run()
     config.stash[RUN].weights = settings.weights
     config.stash[WORKERS] = Workers()
-    for family in sorted({technique.family for technique in CATALOGUE}):
-        config.addinivalue_line("markers", f"{family}: techniques of the family '{family}'")
+    register_families(config)
     config.addinivalue_line("markers", "last: after the tests that measure most")
     config.addinivalue_line("markers", "refresh: records baselines (--perf-update-baselines)")
+    config.addinivalue_line("markers", "sweep: techniques with other settings (--perf-sweep)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -107,6 +109,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         found = metafunc.config.stash[SCENARIOS] = selected_scenarios(
             metafunc.config.stash[SETTINGS]
         )
+    sweeps = metafunc.definition.get_closest_marker("sweep") is not None
     metafunc.parametrize(
         "scenario",
         [
@@ -114,6 +117,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 scenario, id=scenario.id, marks=getattr(pytest.mark, scenario.technique.family)
             )
             for scenario in found
+            if scenario.technique.is_swept == sweeps
         ],
     )
 
@@ -125,7 +129,11 @@ def pytest_collection_modifyitems(
     settings = config.stash[SETTINGS]
     refreshing = settings.update_baselines
     perf = [item for item in items if PERF_TESTS in item.path.parents]
-    left_out = [item for item in perf if _refreshes(item) != refreshing]
+    left_out = [
+        item
+        for item in perf
+        if _refreshes(item) != refreshing or (_sweeps(item) and not settings.sweeps)
+    ]
     for item in perf:
         # A deprecation in a package under test is no regression; tests/ keeps warnings as errors.
         item.add_marker(pytest.mark.filterwarnings("default"))
@@ -145,6 +153,10 @@ def pytest_collection_modifyitems(
 
 def _refreshes(item: pytest.Item) -> bool:
     return item.get_closest_marker("refresh") is not None
+
+
+def _sweeps(item: pytest.Item) -> bool:
+    return item.get_closest_marker("sweep") is not None
 
 
 def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -175,6 +187,7 @@ def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse a wrong device before workers start; a refusal in a worker would be a crash."""
     config = session.config
+    check_families(config)
     if is_parallel(config) and not config.option.collectonly and measures(config):
         _checked_device(config)
 

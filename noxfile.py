@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); rehearsal; perf, refresh, survey, compare, and others.
+"""Sessions: tests, lint, typing (default); libraries, rehearsal; perf, refresh, survey, and others.
 
 Everything that measures runs in one environment, which the session `environment` makes: what is
 installed there is what is measured, and what a refresh accepts. It is installed once and then left
@@ -54,6 +54,14 @@ def tests(session: nox.Session) -> None:
         *("pytest", "tests", "--ignore=tests/rehearsal"),
         *("-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs),
     )
+
+
+@nox.session(default=False)
+def libraries(session: nox.Session) -> None:
+    """Tests of techniques by optional libraries; the other sessions go without them."""
+    install(session, *with_groups("tests", "quantization"))
+    quantized = "tests/techniques/test_half_done_quantized.py"
+    session.run("pytest", quantized, "--benchmark-disable", *session.posargs)
 
 
 @nox.session(default=False)

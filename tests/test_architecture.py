@@ -261,7 +261,8 @@ def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:
     assert violations({**modules(), "fixtures.techniques.layout": source}) == []
 
 
-def test_collecting_the_suite_imports_no_torch(tmp_path: Path) -> None:
+def collection(tmp_path: Path, *options: str) -> str:
+    """What a collection of the suite prints, and which of `HEAVY` it has imported."""
     plugin = tmp_path / "name_imported_modules.py"
     plugin.write_text(
         "import sys\n"
@@ -274,6 +275,7 @@ def test_collecting_the_suite_imports_no_torch(tmp_path: Path) -> None:
         [
             *(sys.executable, "-m", "pytest", "perf_tests", "--collect-only", "-q"),
             *("-p", "name_imported_modules"),
+            *options,
         ],
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
@@ -283,5 +285,10 @@ def test_collecting_the_suite_imports_no_torch(tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
-    assert "imported: nothing" in done.stdout
-    assert "[storybook-fp32]" in done.stdout
+    return done.stdout
+
+
+def test_collecting_the_suite_imports_no_torch(tmp_path: Path) -> None:
+    said = collection(tmp_path)
+    assert "imported: nothing" in said
+    assert "[storybook-fp32]" in said

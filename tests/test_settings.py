@@ -52,6 +52,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_device": "cpu",
         "perf_profile": "rtx-4090",
         "perf_workload": ["storybook", "sd15"],
+        "perf_catalogue": ["mine.py", "ours"],
         "perf_weights": "random",
         "perf_update_baselines": True,
         "perf_reason": "  torch 2.13  ",
@@ -62,6 +63,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_shard": "2/3",
         "perf_strict": True,
         "perf_report": str(tmp_path / "report"),
+        "perf_sweep": ["mag_cache.threshold=0.03,1e-1", "taylorseer_cache.interval=4"],
     }
     assert values.keys() == {option.destination for option in OPTIONS}
     parsed = Settings.parse(given_options(**values))
@@ -69,6 +71,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         device="cpu",
         profile="rtx-4090",
         workloads=("storybook", "sd15"),
+        catalogues=(Path("mine.py"), Path("ours")),
         weights="random",
         update_baselines=True,
         reason="torch 2.13",
@@ -79,6 +82,11 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         shard=(2, 3),
         strict=True,
         report=tmp_path / "report",
+        sweeps=(
+            "mag_cache.threshold=0.03",
+            "mag_cache.threshold=1e-1",
+            "taylorseer_cache.interval=4",
+        ),
     )
 
 
@@ -176,6 +184,12 @@ def test_a_baselines_path_that_the_system_refuses_gets_a_sentence(
     assert refusal() == ("--perf-baselines cannot be used (File name too long); it takes a folder.")
 
 
+@pytest.mark.parametrize("sweep", ["fp16", "a.b", "a=1", "a.b=", "a.b=1,", "a.b=1 2", ".b=1"])
+def test_a_sweep_that_is_none_is_refused(sweep: str) -> None:
+    said = refusal(perf_sweep=[sweep])
+    assert said.startswith(f"--perf-sweep {sweep!r} is no sweep; it takes TECHNIQUE.SETTING=VALUE")
+
+
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "half", "1/0", "1/2/3", "-1/2", "1/10000", "1/2 "])
 def test_a_shard_that_is_none_is_refused(shard: str) -> None:
     assert refusal(perf_shard=shard) == (
@@ -207,6 +221,10 @@ def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> No
         (
             Settings(workloads=("sd15", "storybook")),
             "--perf-workload sd15 --perf-workload storybook",
+        ),
+        (
+            Settings(catalogues=(Path("mine.py"), Path("/our techniques"))),
+            "--perf-catalogue=mine.py '--perf-catalogue=/our techniques'",
         ),
         (Settings(weights="hub/name"), "--perf-weights hub/name"),
         (Settings(baselines=BASELINES), ""),

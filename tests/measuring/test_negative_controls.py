@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fixtures.commands.calibration import (
     HIGHEST,
@@ -43,6 +44,7 @@ CALLS = {
     "storybook-batch8": [{"prompt": PROMPTS[0], "seed": 0}],
     # Of twelve images the one that half the steps come nearest to.
     "storybook-256": [{"prompt": PROMPTS[0], "seed": 1}],
+    "storybook-dit": [{"prompt": prompt, "seed": 0} for prompt in PROMPTS[:3]],
 }
 
 
@@ -131,6 +133,29 @@ def test_a_mistake_lasts_as_long_as_its_context_whatever_happens(
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert getattr(configured.config, setting) == right
+
+
+def test_a_scheduler_of_flows_alone_takes_the_flow_for_the_image() -> None:
+    """Its step is then as large as from noise to that image, and is its own again afterwards."""
+    from diffusers import FlowMatchEulerDiscreteScheduler
+
+    scheduler = FlowMatchEulerDiscreteScheduler()
+    noisy, image = torch.full((1, 4), 3.0), torch.full((1, 4), 1.0)
+
+    def stepped(predicted: torch.Tensor) -> torch.Tensor:
+        scheduler.set_timesteps(4, sigmas=[1.0, 0.75, 0.5, 0.25])
+        step: tuple[torch.Tensor] = scheduler.step(
+            predicted, scheduler.timesteps[0], noisy, return_dict=False
+        )
+        return step[0]
+
+    right = stepped(noisy - image)
+    with MISTAKES["wrong prediction type"](SimpleNamespace(scheduler=scheduler)):
+        mistaken = stepped(image)
+        assert not torch.equal(stepped(noisy - image), right)
+    torch.testing.assert_close(mistaken, right)
+    assert torch.equal(stepped(noisy - image), right)
+    assert "step" not in vars(scheduler)
 
 
 def test_a_report_shows_the_first_image_of_each_control_and_its_ssim(

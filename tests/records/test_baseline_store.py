@@ -122,6 +122,37 @@ def test_a_link_to_nowhere_is_an_error_and_not_a_missing_baseline(stored: Path) 
         BaselineStore(stored.parent.parent).baseline(KEY, WORKLOAD)
 
 
+# With another store beneath
+
+
+def test_entries_stand_on_those_of_the_store_beneath(tmp_path: Path) -> None:
+    ours, mine = entry(), entry(**OTHER)
+    beneath = store_with(tmp_path / "ours", fp32=ours, fp16=ours)
+    store_with(tmp_path / "mine", fp16=mine, own=mine)
+    store = BaselineStore(tmp_path / "mine", beneath=beneath)
+    assert store.entry(KEY, WORKLOAD, "fp32") == ours
+    assert store.entry(KEY, WORKLOAD, "fp16") == store.entry(KEY, WORKLOAD, "own") == mine
+    assert store.entry(KEY, WORKLOAD, "bf16") is None
+    assert store.path(KEY, WORKLOAD).is_relative_to(tmp_path / "mine")
+
+
+def test_an_empty_folder_has_what_lies_beneath_and_a_commit_leaves_that_there(
+    tmp_path: Path,
+) -> None:
+    beneath = store_with(tmp_path / "ours", fp32=entry())
+    before = tree(tmp_path / "ours")
+    store = BaselineStore(tmp_path / "mine", beneath=beneath)
+    assert store.knows(KEY)
+    assert not store.knows("another")
+    assert store.entry(KEY, WORKLOAD, "fp32") == entry()
+    store.stage(KEY, WORKLOAD, "own", entry())
+    store.commit()
+    mine = BaselineStore(tmp_path / "mine").baseline(KEY, WORKLOAD)
+    assert mine is not None
+    assert list(mine.scenarios) == ["own"]
+    assert tree(tmp_path / "ours") == before
+
+
 # From one process to another
 
 

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from fixtures.records.metrics import PEAK_MEMORY, SSIM
 from fixtures.records.run import ScenarioRecord
-from fixtures.report.charts import MOST_NAMED, choice_chart, pareto, time_ms, trend_chart
+from fixtures.report.charts import (
+    MOST_NAMED,
+    choice_chart,
+    pareto,
+    quality_chart,
+    time_ms,
+    trend_chart,
+)
 from fixtures.report.svg import LIMIT
 from tests.support.runs import MIB, scenario_record
 
@@ -83,6 +90,19 @@ def test_of_many_techniques_only_the_best_are_named() -> None:
     assert "t7" not in svg
     assert "not on the line" in svg
     assert "t7" in drawn(*crowd[:-1])
+
+
+def test_what_a_picture_costs_is_drawn_where_pictures_lose_something() -> None:
+    same, faster = record("fp32", 9.0, MIB, ssim=1.0), record("fp16", 3.0, MIB, ssim=0.99995)
+    assert quality_chart([same, faster, record("other", 1.0, MIB)]) is None
+    cached = record("cache.threshold=0.1", 2.0, MIB, ssim=0.97)
+    more = record("cache.threshold=0.2", 1.0, MIB, ssim=0.91)
+    one, two = (_text(quality_chart([same, *swept]) or "") for swept in ([cached], [cached, more]))
+    assert "cache.threshold=0.1  0.9700" in one
+    assert "1 - SSIM with fp32" in one
+    # The two settings of one technique are joined.
+    assert "stroke-dasharray" not in one
+    assert "stroke-dasharray" in two
 
 
 def test_a_trend_draws_every_figure_and_marks_where_the_software_changed() -> None:

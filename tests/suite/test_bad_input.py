@@ -42,6 +42,11 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         (["-n", "2"], "-n is refused on the CPU"),
         (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
         (["--perf-baselines", "README.md"], "is a file; it takes a folder"),
+        (
+            ["--perf-sweep", "mag_cache.threshold=0.1"],
+            "no workload of this run has 'mag_cache'; choose one that has it with --perf-workload",
+        ),
+        (["--perf-sweep", "fp16.dtype=8"], "--perf-sweep fp16.dtype=8: technique 'fp16' has no"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -16,12 +16,14 @@ from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, FAMILIES, registry
+from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.moments import DENOISER, Moment
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import (
     ActivationContext,
     CalledWithin,
     Technique,
+    UnknownTechniqueError,
     models,
     switched,
 )
@@ -31,7 +33,12 @@ from tests.support.fake_device import FakeDevice
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import small_workload
 
-WORKLOAD_OF_KIND = {"single": "storybook", "batch": "storybook-batch8", "large": "storybook-256"}
+WORKLOAD_OF_KIND = {
+    "single": "storybook",
+    "batch": "storybook-batch8",
+    "large": "storybook-256",
+    "transformer": "storybook-dit",
+}
 NEEDS_CUDA = frozenset({"cudnn", "tf32", "xformers", "streams"})
 CANNOT_OFFLOAD_TO_ITSELF = frozenset({"sequential_cpu_offload"})
 """accelerate refuses to offload leaf by leaf from the CPU to the CPU."""
@@ -46,6 +53,8 @@ def _brief(technique: Technique) -> Workload:
     """A workload of the technique's kind, with the two steps that show what is in effect."""
     if technique.kinds == {"video"}:
         return small_workload("cogvideox-5b")
+    if technique.skips:
+        return WORKLOADS["storybook-dit"]
     kind = "single" if "single" in technique.kinds else min(technique.kinds)
     return _shortened(WORKLOAD_OF_KIND[kind])
 
@@ -59,12 +68,15 @@ def _shortened(name: str) -> Workload:
 
 
 def _runs_here(technique: Technique) -> bool:
-    return not NEEDS_CUDA & set(technique.needs) and not any(
-        technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF
+    return (
+        not NEEDS_CUDA & set(technique.needs)
+        and not any(map(missing_library, technique.libraries))
+        and not any(technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF)
     )
 
 
-RUNNING = [technique for technique in CATALOGUE if _runs_here(technique)]
+RUNNING = [one for one in CATALOGUE if _runs_here(one) and not one.skips]
+"""Not what skips work in some of many steps: that is in `test_caching.py`."""
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +159,7 @@ def test_every_documented_technique_has_a_row() -> None:
         group_offload_leaf group_offload_block group_offload_stream group_offload_mixed
         group_offload_disk
         layerwise_casting torch_compile
+        torchao_int8_weight_only quanto_int8 gguf_q8_0 bitsandbytes_8bit bitsandbytes_nf4
     """
     assert set(documented.split()) <= set(CATALOGUE.techniques)
     named = {f"fixtures.techniques.{t.apply.__module__.rsplit('.', 1)[-1]}" for t in CATALOGUE}
@@ -159,6 +172,49 @@ def test_a_scenario_is_made_for_every_technique_of_the_workload_s_kind() -> None
     assert "storybook-vae_tiling" not in ids
     for name in WORKLOADS:
         assert f"{name}-fp32" in ids
+
+
+def test_what_skips_steps_runs_on_workloads_whose_every_step_is_timed() -> None:
+    """A timed call of a few steps would leave nothing out, or another share of the work."""
+    skipping = [one for one in scenarios(WORKLOADS) if one.technique.skips]
+    assert skipping
+    assert {one.id for one in skipping if one.workload.timed_steps is not None} == set()
+
+
+def test_a_technique_with_settings_runs_where_it_has_some() -> None:
+    technique = replace(CATALOGUE["sdpa"], settings={"storybook": {"depth": 3}})
+    assert technique.applies_to(WORKLOADS["storybook"])
+    assert not technique.applies_to(WORKLOADS["sd15"])
+    assert replace(technique, settings={"": {"depth": 3}}).applies_to(WORKLOADS["sd15"])
+
+
+def test_a_setting_in_a_technique_s_name_replaces_its_own() -> None:
+    found = CATALOGUE["first_block_cache.threshold=1"]
+    assert found.id == "first_block_cache.threshold=1"
+    assert found.settings["storybook-dit"] == {"threshold": 1.0}
+    assert found.is_swept
+    assert CATALOGUE["first_block_cache"].settings["storybook-dit"] != {"threshold": 1.0}
+    assert CATALOGUE["taylorseer_cache.interval=3"].settings["storybook-dit"] == {
+        "interval": 3,
+        "warm_up_steps": 10,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("no_cache.threshold=1", "Technique 'no_cache' is unknown; known are fp32,"),
+        ("fp16.threshold=1", "technique 'fp16' has no settings."),
+        ("taylorseer_cache.depth=1", "technique 'taylorseer_cache' has interval, warm_up_steps."),
+        ("taylorseer_cache.interval=2.5", "'2.5' is no int."),
+        ("first_block_cache.threshold=low", "'low' is no float."),
+        ("first_block_cache.threshold", "'' is no float."),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(name: str, sentence: str) -> None:
+    with pytest.raises(UnknownTechniqueError) as caught:
+        CATALOGUE[name]
+    assert sentence in caught.value.args[0]
 
 
 def test_group_offload_excludes_model_offload_with_the_library_s_own_error(
@@ -270,7 +326,8 @@ def test_without_a_clock_nothing_is_timed() -> None:
 
 
 def test_every_group_offloading_came_with_0_33_and_files_a_release_later() -> None:
-    late = {technique.id for technique in CATALOGUE if technique.since}
+    late = {one.id for one in CATALOGUE if one.since and one.family != "caching"}
     assert CATALOGUE["group_offload_disk"].since == "0.34"
     grouped = {technique.id for technique in CATALOGUE if "group_offload" in technique.id}
-    assert late == grouped | {"layerwise_casting"}
+    quantized = {technique.id for technique in CATALOGUE if technique.family == "quantization"}
+    assert late == grouped | quantized | {"layerwise_casting"}

@@ -102,7 +102,7 @@ def test_no_dtype_keyword_is_deprecated(
     library: str, version: str, keyword: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata, "version", {library: version}.__getitem__)
-    assert loading._dtype_keyword(library) == keyword
+    assert loading.dtype_keyword(library) == keyword
 
 
 def test_a_folder_that_is_no_pipeline_is_refused(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.casting import layerwise_casting
+from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import ActivationContext, models
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
@@ -55,7 +56,9 @@ def _brief(name: str) -> Workload:
 
 def _runs_here(scenario: Scenario) -> bool:
     technique = scenario.technique
-    needs_more = set(technique.needs) - {"accelerator"}
+    needs_more = set(technique.needs) - {"accelerator"} or any(
+        map(missing_library, technique.libraries)
+    )
     # accelerate refuses to offload leaf by leaf to where the weights are; half precision is slow.
     slow = technique.half and scenario.id not in ("sdxl-fp16", "flux-bf16")
     return not needs_more and not technique.id.startswith("sequential") and not slow

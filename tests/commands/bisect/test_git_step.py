@@ -25,7 +25,9 @@ QUESTION = ["--good", "a", "--bad", "b", *METRIC, "--with", "torch"]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs the step with this outcome, for a commit of a package."""
+    """Runs the step with this outcome, for a commit of a package; git starts it elsewhere."""
+    given_in = tmp_path / "given here"
+    given_in.mkdir()
     for name in ("good", "tested"):
         package = tmp_path / name / "src" / "diffusers"
         package.mkdir(parents=True)
@@ -48,12 +50,18 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
         @contextlib.contextmanager
         def opened(options: Any, good: Requirements) -> Iterator[FakeGoodSide]:
             assert good.texts[0].endswith("/good")
+            assert Path.cwd() == given_in
             yield FakeGoodSide()
 
         monkeypatch.setattr(GoodSide, "opened", opened)
+        monkeypatch.chdir(tested)
         arguments = ("--checkout", str(tmp_path), *QUESTION)
         request = StepRequest(
-            arguments, ("torch==2.12.0",), str(tmp_path / "cached.json"), backwards
+            arguments,
+            ("torch==2.12.0",),
+            str(tmp_path / "cached.json"),
+            backwards,
+            str(given_in),
         )
         (tmp_path / REQUEST).write_text(STEP_REQUEST.dump(request))
         return git_step.main(str(tmp_path))

@@ -19,6 +19,7 @@ from fixtures.commands.bisect.steps import Step
 from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
+from tests.support.own_catalogue import TECHNIQUE, nothing_kept
 
 RELEASES = [f"0.{number}.0" for number in range(20, 43)]
 ASKED = ["--package", "diffusers", "--good", "0.20.0", "--bad", "0.42.0", "-k", "sd15-bf16"]
@@ -76,6 +77,17 @@ def test_the_release_is_found_within_the_bound_and_said(
     assert "first bad: diffusers 0.33.0 (last good: 0.32.0): 1 MiB -> 2 MiB" in said
     assert "nox -s compare -- --base diffusers==0.32.0 --head diffusers==0.33.0" in said
     assert len(good.measured) + 1 <= math.ceil(math.log2(23)) + 1
+
+
+def test_the_comparison_that_is_printed_is_of_what_was_chosen(
+    good: FakeGoodSide, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own = tmp_path / "own_of_bisection.py"
+    own.write_text(TECHNIQUE, encoding="utf-8")
+    chosen = f"--perf-device simulated --perf-workload sd15 --perf-catalogue={own}"
+    with pytest.MonkeyPatch.context() as patch, nothing_kept(patch):
+        assert command.main([*ARGUMENTS, *chosen.split()]) == 0
+    assert f'--head diffusers==0.33.0 {chosen} -k "sd15-bf16"' in capsys.readouterr().out
 
 
 def test_interrupted_in_the_middle_the_same_command_continues(

@@ -110,7 +110,9 @@ def test_the_commit_that_fixed_it_is_found_where_good_is_the_newer_one(
     culprit = CULPRIT.search(printed)
     assert culprit is not None
     assert culprit[1] == revision(worktrees, 13)
-    assert STEP_REQUEST.read(worktrees.folder / REQUEST).backwards
+    request = STEP_REQUEST.read(worktrees.folder / REQUEST)
+    assert request.backwards
+    assert request.folder == str(Path.cwd())
     assert (worktrees.good / "number").read_text() == "19"
 
 

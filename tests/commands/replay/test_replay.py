@@ -134,8 +134,9 @@ def test_a_change_point_names_its_pull_request_and_its_bisection(
     assert name.endswith("more change (#102)")
     assert link.strip() == "https://github.com/huggingface/diffusers/pull/102"
     assert findings[0].startswith("   regression: ")
-    command_line = bisection(point, checkout, "--perf-device cpu ", "[storybook-fp32]")
+    command_line = bisection(point, checkout, "--perf-device cpu", "[storybook-fp32]")
     assert f"--good {point.before.sha[:10]} --bad {point.commit.sha[:10]}" in command_line
+    assert '--perf-device cpu -k "[storybook-fp32]" ' in command_line
     assert "--metric host_calls --change worse" in command_line
     html = page(measured, [point])
     assert "more change (#102)" in html

@@ -21,7 +21,13 @@ class InterruptedRunError(Exception):
     pass
 
 
-def train_toy(folder: Path, *, steps: int = 4, interrupted_at: int | None = None) -> nn.Module:
+def train_toy(
+    folder: Path,
+    *,
+    steps: int = 4,
+    interrupted_at: int | None = None,
+    until: int | None = None,
+) -> nn.Module:
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 4, 3))
 
@@ -41,7 +47,7 @@ def train_toy(folder: Path, *, steps: int = 4, interrupted_at: int | None = None
         elementwise=frozenset(),
         weight_decay=0.01,
     )
-    stage.run(loss_of)
+    stage.run(loss_of, until)
     return network
 
 
@@ -66,6 +72,19 @@ def test_a_resumed_run_ends_with_the_same_weights(
 def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
     first = weights(train_toy(tmp_path))
     assert weights(train_toy(tmp_path, interrupted_at=0)) == first
+
+
+def test_a_run_that_ends_early_has_the_average_of_that_step_and_goes_on_from_it(
+    tmp_path: Path,
+) -> None:
+    for folder in ("whole", "early"):
+        (tmp_path / folder).mkdir()
+    whole = weights(train_toy(tmp_path / "whole"))
+    early = weights(train_toy(tmp_path / "early", until=3))
+    assert checkpoint_facts(tmp_path / "early" / "toy.safetensors")["steps_done"] == 3
+    assert early != whole
+    assert weights(train_toy(tmp_path / "early", until=3, interrupted_at=3)) == early
+    assert weights(train_toy(tmp_path / "early")) == whole
 
 
 def test_a_checkpoint_leaves_no_half_file(tmp_path: Path) -> None:

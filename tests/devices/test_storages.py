@@ -1,0 +1,94 @@
+"""What quantized weights take: their parts, and not the size that they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.ledger import StorageLedger, resident_tensors
+from fixtures.devices.storages import stored_bytes, stored_tensors
+from fixtures.records.run import WHOLE
+from tests.support.packed import Packed, pack
+
+ROWS, COLUMNS = 64, 128
+PACKED_BYTES = ROWS * COLUMNS + ROWS * 4
+
+
+class Pipeline:
+    """One model, as a pipeline has it."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.unet, self.components = model, {"unet": model}
+
+
+@pytest.fixture
+def layer() -> torch.nn.Linear:
+    return torch.nn.Linear(COLUMNS, ROWS, bias=False)
+
+
+def test_a_plain_tensor_takes_its_storage(layer: torch.nn.Linear) -> None:
+    assert stored_tensors(layer.weight) == [layer.weight]
+    assert stored_bytes(layer.weight) == ROWS * COLUMNS * 4
+
+
+def test_a_wrapper_takes_what_its_parts_take(layer: torch.nn.Linear) -> None:
+    weight = pack(layer).weight
+    assert weight.nbytes == ROWS * COLUMNS * 4
+    assert stored_bytes(weight) == PACKED_BYTES
+    assert {part.dtype for part in stored_tensors(weight)} == {torch.int8, torch.float32}
+
+
+def test_a_wrapper_of_a_wrapper_is_taken_apart_to_the_end() -> None:
+    scales: Any = Packed.of(torch.rand(ROWS, 1))
+    outer = Packed(torch.ones(ROWS, COLUMNS, dtype=torch.int8), scales)
+    assert stored_bytes(outer) == ROWS * COLUMNS + ROWS + ROWS * 4
+
+
+class State:
+    """As bitsandbytes keeps the scales of a weight, and the scales of those."""
+
+    def __init__(self, absmax: torch.Tensor, state2: State | None = None) -> None:
+        self.absmax, self.state2, self.blocksize = absmax, state2, 64
+
+
+class Weight(torch.nn.Parameter):
+    """A plain tensor with further ones beside it."""
+
+    quant_state: State
+    SCB: torch.Tensor
+
+
+def test_scales_beside_a_weight_count() -> None:
+    weight = Weight(torch.ones(10, dtype=torch.uint8), requires_grad=False)
+    assert stored_bytes(weight) == 10
+    weight.quant_state = State(torch.ones(2, dtype=torch.uint8), State(torch.ones(1)))
+    assert stored_bytes(weight) == 10 + 2 + 4
+    weight.SCB = torch.ones(3)
+    assert stored_bytes(weight) == 10 + 2 + 4 + 12
+
+
+def test_the_ledger_counts_the_parts_of_weights_and_of_results(layer: torch.nn.Linear) -> None:
+    pipeline = Pipeline(pack(layer))
+    resident = resident_tensors(pipeline)
+    with StorageLedger(resident) as ledger:
+        pass
+    assert ledger.component_peak_bytes[WHOLE] == PACKED_BYTES
+    with StorageLedger() as ledger:
+        copied = layer.weight.detach()
+    assert ledger.component_peak_bytes[WHOLE] <= PACKED_BYTES
+    assert stored_bytes(copied) == PACKED_BYTES
+
+
+def test_each_part_of_a_weight_gets_another_place(layer: torch.nn.Linear) -> None:
+    pipeline = Pipeline(pack(layer))
+    inputs = torch.rand(2, COLUMNS)
+    with torch.no_grad():
+        before = layer(inputs)
+        places = [part.data_ptr() for part in stored_tensors(layer.weight)]
+        CpuDevice().randomise_layout(pipeline)
+        moved = [part.data_ptr() for part in stored_tensors(layer.weight)]
+        assert all(before != now for before, now in zip(places, moved, strict=True))
+        assert torch.equal(layer(inputs), before)

@@ -1,0 +1,73 @@
+"""A catalogue as a user writes it, and a bench that forgets it after the test."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures import catalogues
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads import WORKLOADS
+
+TECHNIQUE = '''
+from fixtures.techniques.registry import technique
+
+
+@technique(
+    family="mine", document="notes", activation_check=lambda context: None, min_ssim=0.99
+)
+def warmed(workload, device):
+    """Nothing but fp32, under another name."""
+    yield workload.load(device.base_dtype).to(device.torch_device)
+'''
+WORKLOAD = '''
+from dataclasses import replace
+
+from fixtures.workloads.base import EMBEDDED
+from fixtures.workloads.registry import workload
+from fixtures.workloads.storybook.workload import CALL, source
+
+
+@workload(
+    "storybook-tiny",
+    kind="single",
+    call=replace(CALL, width=64, height=64, steps=2),
+    document="notes",
+    default_weights=EMBEDDED,
+)
+def tiny(weights, dtype, *, values=True):
+    """A quarter of the image."""
+    return source(weights, dtype, values=values)
+'''
+BOTH = TECHNIQUE + WORKLOAD
+
+
+@contextlib.contextmanager
+def nothing_kept(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is loaded inside is forgotten: modules, paths, and what they declared."""
+    modules = set(sys.modules)
+    patch.setattr(sys, "path", list(sys.path))
+    patch.setattr(catalogues, "_LOADED", {})
+    kept = [(one, dict(one)) for one in (CATALOGUE.techniques, WORKLOADS)]
+    try:
+        yield
+    finally:
+        for one, before in kept:
+            one.clear()
+            one.update(before)  # type: ignore[arg-type]
+        for name in set(sys.modules) - modules:
+            origin = getattr(sys.modules[name], "__file__", None) or ""
+            if "pytest-" in origin and "site-packages" not in origin:
+                del sys.modules[name]
+
+
+def written(folder: Path, text: str = BOTH, name: str = "own_techniques.py") -> Path:
+    """A file with this text."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,363 @@
+"""Techniques and workloads of one's own: loaded in every process, or refused in a sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fixtures.__main__ import main as survey
+from fixtures.catalogues import digest, load, loaded, store_of
+from fixtures.commands import calibration
+from fixtures.commands.bisect import __main__ as bisect
+from fixtures.commands.bisect import command_line
+from fixtures.commands.compare import __main__ as compare
+from fixtures.commands.compare.messages import Recording
+from fixtures.commands.compare.remote_side import RemoteSide
+from fixtures.commands.compare.selection import selected
+from fixtures.commands.fit import __main__ as fit
+from fixtures.commands.fit.ways import single_techniques
+from fixtures.commands.power import __main__ as power
+from fixtures.commands.replay import __main__ as replay
+from fixtures.measuring.fresh_process import FreshProcess
+from fixtures.records.outcome import Outcome
+from fixtures.scenarios import find_scenario, scenarios
+from fixtures.settings import BASELINES, Settings, SettingsError
+from fixtures.suite.cases import check_catalogues
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS
+from fixtures.workloads.registry import NAME
+from tests.support import fake_bench
+from tests.support.own_catalogue import BOTH, TECHNIQUE, WORKLOAD, nothing_kept, written
+from tests.support.running import run_suite
+
+SIDE = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
+OWN = ("storybook-tiny", "warmed")
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with nothing_kept(monkeypatch):
+        yield
+
+
+# What is loaded
+
+
+def test_what_a_file_declares_is_found_beside_ours(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    load([path])
+    ids = [one.id for one in scenarios(["storybook", "storybook-tiny"])]
+    assert {"storybook-warmed", "storybook-tiny-warmed", "storybook-tiny-fp32"} < set(ids)
+    assert CATALOGUE["warmed"].family == "mine"
+    assert loaded() == (str(path),)
+
+
+def test_a_workload_of_one_s_own_runs_by_name_alone(tmp_path: Path) -> None:
+    load([written(tmp_path)])
+    assert all("storybook-tiny" not in names for names in DEFAULT_WORKLOADS.values())
+
+
+def test_a_catalogue_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    load([path, path.name, f"../{tmp_path.name}/{path.name}"])
+    load(loaded())
+    assert loaded() == (str(path),)
+
+
+def test_a_package_imports_its_own_modules_and_a_file_what_lies_beside_it(tmp_path: Path) -> None:
+    written(tmp_path, "from own_package import workloads\nfrom . import techniques\n", "x")
+    written(
+        tmp_path / "own_package",
+        "from own_package import own_workloads\nfrom . import own_techniques\n",
+        "__init__.py",
+    )
+    written(tmp_path / "own_package", TECHNIQUE, "own_techniques.py")
+    written(tmp_path / "own_package", WORKLOAD, "own_workloads.py")
+    written(tmp_path, "NAME = 'besides'\n", "own_names.py")
+    more = TECHNIQUE.replace("warmed", "besides") + "\nimport own_names\n"
+    load([tmp_path / "own_package", written(tmp_path, more, "own_file.py")])
+    assert {"warmed", "besides"} < CATALOGUE.techniques.keys()
+    assert "storybook-tiny" in WORKLOADS
+
+
+def test_an_init_file_names_its_package(tmp_path: Path) -> None:
+    written(tmp_path / "own_package", "from .own_techniques import warmed\n", "__init__.py")
+    written(tmp_path / "own_package", TECHNIQUE, "own_techniques.py")
+    load([tmp_path / "own_package" / "__init__.py", tmp_path / "own_package"])
+    assert loaded() == (str(tmp_path / "own_package"),)
+
+
+def test_a_source_can_be_any_callable(tmp_path: Path) -> None:
+    text = WORKLOAD.partition("@workload")[0] + (
+        "workload('storybook-called', kind='single', call=CALL, document='notes')(source)\n"
+    )
+    load([written(tmp_path, text)])
+    assert WORKLOADS["storybook-called"].source is WORKLOADS["storybook"].source
+
+
+def test_our_own_names_have_the_shape_that_is_asked_for() -> None:
+    assert all(NAME.fullmatch(name) for name in WORKLOADS)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", one.id) for one in CATALOGUE)
+
+
+# What is refused
+
+
+def refusal(*paths: str | Path) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load(paths)
+    sentence = str(caught.value)
+    assert sentence.startswith("--perf-catalogue ")
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return sentence
+
+
+def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.py"
+    assert refusal(gone) == (
+        f"--perf-catalogue {gone} is not there; it takes a Python file, or the folder of a package."
+    )
+    assert f"{tmp_path} is a folder without __init__.py; name the Python file" in refusal(tmp_path)
+    text = written(tmp_path, name="notes.md")
+    assert f"{text} is no Python file; it takes one" in refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("import nothing_of_this_name\n", 1, "raises ModuleNotFoundError: No module named"),
+        ("\n\nraise RuntimeError('two\\nlines')\n", 3, "raises RuntimeError: two lines; mend it"),
+        ("import sys\nsys.exit(3)\n", 2, "raises SystemExit: 3; mend it, or leave the option out."),
+        ("def f(:\n", 1, "raises SyntaxError: "),
+        (TECHNIQUE.replace("warmed", "bf16"), 5, "technique 'bf16' is declared already; give the"),
+        (TECHNIQUE * 2, 16, "technique 'warmed' is declared already; give the"),
+        (TECHNIQUE.replace("warmed", "Warmed"), 5, "'Warmed' cannot name a technique or its fam"),
+        (TECHNIQUE.replace('"mine"', '"mine all"'), 5, "'mine all' cannot name a technique or its"),
+        (TECHNIQUE.replace("yield", "return"), 5, "technique 'warmed' is no generator; let it"),
+        (TECHNIQUE.replace('"""', "#"), 5, "technique 'warmed' has no docstring, which is its"),
+        (TECHNIQUE.replace("0.99", "{'sd15': 0.9}"), 5, "has no min_ssim for other workloads; add"),
+        (TECHNIQUE.replace("0.99", "0.99, kinds=['big']"), 5, "'warmed' has the kind 'big'; kinds"),
+        (TECHNIQUE.replace("0.99", "0.99, speed=2"), 5, "raises TypeError: "),
+        (
+            WORKLOAD.replace("-tiny", ""),
+            9,
+            "workload 'storybook' is declared already; take",
+        ),
+        (WORKLOAD.replace("-tiny", "/tiny"), 9, "'storybook/tiny' cannot name a workload; take"),
+        (WORKLOAD.replace("-tiny", "@tiny"), 9, "'storybook@tiny' cannot name a workload; take"),
+        (WORKLOAD.replace("-tiny", "_tiny"), 9, "'storybook_tiny' cannot name a workload; take"),
+        (
+            WORKLOAD.replace('"single"', '"big"'),
+            9,
+            "'storybook-tiny' has the kind 'big'; kinds",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_refused_with_the_line(
+    tmp_path: Path, text: str, line: int, words: str
+) -> None:
+    path = written(tmp_path, text)
+    sentence = refusal(path)
+    where, _, rest = sentence.partition(", line ")
+    assert where == f"--perf-catalogue {path}"
+    assert abs(int(re.match(r"\d+", rest)[0]) - line) <= 7  # type: ignore[index]
+    assert words in rest
+
+
+def test_the_file_of_a_package_that_fails_is_named(tmp_path: Path) -> None:
+    written(tmp_path / "own_package", "from . import own_techniques\n", "__init__.py")
+    wrong = written(tmp_path / "own_package", "\n1 / 0\n", "own_techniques.py")
+    sentence = refusal(tmp_path / "own_package")
+    assert sentence.startswith(f"--perf-catalogue {wrong}, line 2 raises ZeroDivisionError: ")
+
+
+def test_a_file_that_declares_nothing_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "from fixtures.techniques.registry import technique\n")
+    assert f"{path} declares no technique and no workload; decorate one" in refusal(path)
+
+
+def test_a_file_that_another_catalogue_has_imported_declares_enough(tmp_path: Path) -> None:
+    own = written(tmp_path)
+    more = TECHNIQUE.replace("warmed", "besides") + "\nimport own_techniques\n"
+    load([written(tmp_path, more, "own_file.py"), own])
+    assert len(loaded()) == 2
+
+
+@pytest.mark.parametrize("name", ["json.py", "fixtures.py", "torch.py", "__main__.py"])
+def test_the_name_of_another_module_is_refused(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path, name=name)
+    assert f"{path} has the name of another module (" in refusal(path)
+
+
+def test_a_dot_in_the_name_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, name="own.techniques.py")
+    assert f"{path} has the name of another module ('own', as Python reads the dot)" in refusal(
+        path
+    )
+
+
+def test_two_catalogues_of_one_name_or_with_one_id_are_refused(tmp_path: Path) -> None:
+    one, other = written(tmp_path / "a"), written(tmp_path / "b")
+    assert f"{other} has the name of another module ({one}); rename it." in refusal(one, other)
+    third = written(tmp_path / "c", name="own_others.py")
+    assert f"{third}, line " in refusal(third)
+
+
+def test_a_claim_against_no_technique_is_refused(tmp_path: Path) -> None:
+    claiming = TECHNIQUE.replace("0.99", "0.99, claims=[less(LATENCY, than='nothing')]").replace(
+        "import technique", "import less, technique\nfrom fixtures.records.metrics import LATENCY"
+    )
+    path = written(tmp_path, claiming)
+    words = f"{path}: technique 'warmed' claims less than 'nothing' needs, which is no technique"
+    assert words in refusal(path)
+
+
+# Where the baselines lie
+
+
+def test_a_catalogue_needs_a_folder_of_its_own(tmp_path: Path) -> None:
+    own = (tmp_path / "mine.py",)
+    with pytest.raises(SettingsError, match="--perf-catalogue needs --perf-baselines DIR, a fold"):
+        check_catalogues(Settings(catalogues=own))
+    check_catalogues(Settings(catalogues=own, baselines=tmp_path))
+    check_catalogues(Settings())
+
+
+def test_ours_are_judged_by_ours_and_a_refresh_stands_on_its_own_folder(tmp_path: Path) -> None:
+    own = Settings(catalogues=(tmp_path / "mine.py",), baselines=tmp_path)
+    assert store_of(own).beneath == store_of(Settings())
+    assert store_of(own).entry("simulated", "storybook", "bf16") is not None
+    assert store_of(own).path("simulated", "storybook").is_relative_to(tmp_path)
+    refresh = Settings(
+        catalogues=own.catalogues, baselines=tmp_path, update_baselines=True, reason="new"
+    )
+    for strict in (refresh, Settings(baselines=tmp_path)):
+        assert store_of(strict).entry("simulated", "storybook", "bf16") is None
+    assert store_of(Settings()).folder == BASELINES
+
+
+# Every command, and every process that it starts
+
+
+def arguments_of(*own: str) -> dict[str, tuple[Callable[[list[str]], int], list[str]]]:
+    sides = ["--base", "diffusers==0.36.0", "--head", "diffusers==0.42.1"]
+    ends = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metric", "counts"]
+    return {
+        "survey": (survey, [*own]),
+        "calibration": (calibration.main, ["storybook", *own]),
+        "fit": (fit.main, ["storybook", "--card", "rtx-4090", *own]),
+        "compare": (compare.main, [*sides, *own]),
+        "bisect": (bisect.main, [*ends, *own]),
+        "replay": (replay.main, ["--checkout", ".", "--since", "2026-01-01", *own]),
+        "power": (power.main, ["collect", "samples.jsonl", *own]),
+        "power work": (power.main, ["work", *own]),
+    }
+
+
+@pytest.mark.parametrize("command", arguments_of())
+def test_every_command_loads_what_it_is_given(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, "raise RuntimeError('it was imported')\n")
+    main, arguments = arguments_of(f"--perf-catalogue={path}")[command]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"--perf-catalogue {path}, line 1 raises RuntimeError: it was imported" in said
+    assert said.count("\n") == 1
+    assert [*tmp_path.glob("*.jsonl")] == []
+
+
+def run_own(path: Path, *options: str) -> str:
+    more = (f"--perf-catalogue={path}", f"--perf-baselines={path.parent / 'baselines'}")
+    done = run_suite(*fake_bench.OPTIONS, "-k", "warmed and not test_latency", *more, *options)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_run_fails_without_a_baseline_records_one_and_is_judged_in_workers_too(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path)
+    command = f"--perf-catalogue={path} --perf-baselines {tmp_path / 'baselines'} --perf-reason"
+    assert command in run_own(path, "-rs")
+    recorded = run_own(path, "--perf-update-baselines", "--perf-reason=new")
+    assert f"Baseline written: {tmp_path / 'baselines'}" in recorded
+    assert "1 judged: 1 passed, 0 failed" in run_own(path)
+    assert "1 judged: 1 passed, 0 failed" in run_own(path, "-n", "2")
+    left = run_suite(
+        *fake_bench.OPTIONS, "-k", "has_a_scenario", f"--perf-baselines={tmp_path / 'baselines'}"
+    )
+    assert "delete it, or name what declares it with --perf-catalogue" in left.stdout
+
+
+@pytest.mark.parametrize("family", ["skip", "xfail", "refresh", "last"])
+def test_a_family_that_is_another_marker_is_refused(tmp_path: Path, family: str) -> None:
+    path = written(tmp_path, BOTH.replace('"mine"', f'"{family}"'))
+    words = f"technique 'warmed' has the family '{family}', which is a marker of pytest's or the"
+    assert words in run_own(path, "--collect-only")
+
+
+def test_a_family_is_a_marker(tmp_path: Path) -> None:
+    said = run_own(written(tmp_path), "--collect-only", "-q", "-m", "mine")
+    assert set(re.findall(r"\[(\S+)\]", said)) == {"storybook-warmed"}
+
+
+def test_fit_tries_a_technique_of_one_s_own(tmp_path: Path) -> None:
+    load([written(tmp_path)])
+    assert "warmed" in [one.id for one in single_techniques(WORKLOADS["storybook-tiny"])]
+
+
+def test_a_comparison_selects_and_its_sides_run_what_is_loaded(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    settings = Settings(device="simulated", workloads=("storybook-tiny",), catalogues=(path,))
+    load(settings.catalogues)
+    found = selected(settings, "warmed", "")
+    assert [(one.workload.name, one.technique.id) for one in found] == [OWN]
+    with closing(RemoteSide("base", SIDE, settings, tmp_path / "side")) as side:
+        recording = side.recording(found[0])
+        assert recording.failure is None
+        assert isinstance(recording, Recording)
+        assert recording.record.peak_bytes
+
+
+def test_a_side_that_cannot_import_a_catalogue_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    load([path])
+    path.write_text("import nothing_of_this_name\n")
+    settings = Settings(device="cpu", catalogues=(path,))
+    with closing(RemoteSide("base", SIDE, settings, tmp_path / "side")) as side:
+        failure = side.recording(find_scenario(*OWN)).failure
+    assert failure is not None
+    assert failure.outcome is Outcome.BROKEN
+    assert f"--perf-catalogue {path}, line 1 raises ModuleNotFoundError" in failure.reason
+
+
+def test_a_fresh_process_runs_what_is_loaded(tmp_path: Path) -> None:
+    load([written(tmp_path)])
+    with closing(FreshProcess(find_scenario(*OWN), "cpu")) as process:
+        process.place()
+        assert process.round().wall_s > 0
+
+
+def test_steps_of_a_bisection_are_those_of_this_code(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    ends = ["--package", "diffusers", "--good", "1", "--bad", "2", "--metric", "counts"]
+    options = command_line.parsed([*ends, f"--perf-catalogue={path}"], "")
+    without = digest()
+    load([path])
+    first = command_line.step_cache(options).path
+    assert digest() != without
+    path.write_text(BOTH + os.linesep, encoding="utf-8")
+    assert command_line.step_cache(options).path != first
