@@ -18,7 +18,7 @@ from tests.support.half_done import HalfDone, Spoil, complaint, nothing
 
 WHOLE = WORKLOADS["storybook-dit"]
 WORKLOAD = replace(WHOLE, call=replace(WHOLE.call, steps=2))
-NAMES = ("math_backend", "flash_backend", "fused_projections")
+NAMES = ("math_backend", "flash_backend", "fused_qkv_projections")
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ HALF_DONE = [
         half_with(AttentionBackendName._NATIVE_MATH),
         "do not ask _native_flash",
     ),
-    HalfDone("fused_projections", "in half of the layers", half_apart, "have a matrix each"),
-    HalfDone("fused_projections", "but not used", ignore_the_matrix, "matrix products"),
+    HalfDone("fused_qkv_projections", "in half of the layers", half_apart, "have a matrix each"),
+    HalfDone("fused_qkv_projections", "but not used", ignore_the_matrix, "matrix products"),
 ]
 
 
