@@ -53,7 +53,7 @@ def _brief(technique: Technique) -> Workload:
     """A workload of the technique's kind, with the two steps that show what is in effect."""
     if technique.kinds == {"video"}:
         return small_workload("cogvideox-5b")
-    if technique.skips:
+    if technique.settings:
         return WORKLOADS["storybook-dit"]
     kind = "single" if "single" in technique.kinds else min(technique.kinds)
     return _shortened(WORKLOAD_OF_KIND[kind])
@@ -75,8 +75,8 @@ def _runs_here(technique: Technique) -> bool:
     )
 
 
-RUNNING = [one for one in CATALOGUE if _runs_here(one) and not one.skips]
-"""Not what skips work in some of many steps: that is in `test_caching.py`."""
+RUNNING = [one for one in CATALOGUE if _runs_here(one) and not one.settings]
+"""Not what is settled for `storybook-dit`: `test_caching.py`, `test_transformer_attention.py`."""
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +326,7 @@ def test_without_a_clock_nothing_is_timed() -> None:
 
 
 def test_every_group_offloading_came_with_0_33_and_files_a_release_later() -> None:
-    late = {one.id for one in CATALOGUE if one.since and one.family != "caching"}
+    late = {one.id for one in CATALOGUE if one.since and not one.settings}
     assert CATALOGUE["group_offload_disk"].since == "0.34"
     grouped = {technique.id for technique in CATALOGUE if "group_offload" in technique.id}
     quantized = {technique.id for technique in CATALOGUE if technique.family == "quantization"}

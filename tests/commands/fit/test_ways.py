@@ -8,7 +8,7 @@ from dataclasses import replace
 from fixtures.commands.fit.ways import UNSHOWN, ways
 from fixtures.records.fit import Way
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.techniques import Technique
+from fixtures.techniques import CATALOGUE, Technique
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.fits import way
 
@@ -43,7 +43,9 @@ def test_every_technique_that_has_lines_is_tried_once() -> None:
         *("sequential_cpu_offload", "model_cpu_offload", "layerwise_casting"),
         *("group_offload_leaf", "group_offload_block", "group_offload_stream"),
     }
-    assert not_run == []
+    # Weights are quantized while they are loaded, which the lines of a program come after.
+    quantized = [one.id for one in CATALOGUE if one.family == "quantization"]
+    assert not_run == [(name, UNSHOWN) for name in quantized]
 
 
 def test_what_has_no_lines_is_said() -> None:
