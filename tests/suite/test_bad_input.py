@@ -36,6 +36,8 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
         (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
+        (["--perf-catalogue=mine.py"], "--perf-catalogue needs --perf-baselines DIR"),
+        (["--perf-catalogue=mine.py", "--perf-baselines=mine"], "mine.py is not there; it takes"),
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
         (["--perf-expect-device", ""], "--perf-expect-device is empty, as a variable that is"),
         (["--perf-baselines="], "--perf-baselines is empty, as a variable that is not set"),
