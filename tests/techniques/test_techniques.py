@@ -160,6 +160,7 @@ def test_every_documented_technique_has_a_row() -> None:
         group_offload_disk
         layerwise_casting torch_compile
         torchao_int8_weight_only quanto_int8 gguf_q8_0 bitsandbytes_8bit bitsandbytes_nf4
+        prompt_embeddings
     """
     assert set(documented.split()) <= set(CATALOGUE.techniques)
     named = {f"fixtures.techniques.{t.apply.__module__.rsplit('.', 1)[-1]}" for t in CATALOGUE}
