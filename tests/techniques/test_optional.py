@@ -86,6 +86,8 @@ def test_in_effect_it_keeps_the_picture_and_is_undone(
     np.testing.assert_array_equal(first, found.images)
     inner = pipeline._pipeline if hasattr(pipeline, "_pipeline") else pipeline
     np.testing.assert_array_equal(workload.draw(inner), plain.images)
+    # An adapter that adds nothing does not show in the picture.
+    assert adapters.matrices(denoiser(inner)) == {}
 
 
 @pytest.mark.parametrize(
