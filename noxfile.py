@@ -59,9 +59,9 @@ def tests(session: nox.Session) -> None:
 @nox.session(default=False)
 def libraries(session: nox.Session) -> None:
     """Tests of techniques by optional libraries; the other sessions go without them."""
-    install(session, *with_groups("tests", "quantization"))
-    quantized = "tests/techniques/test_half_done_quantized.py"
-    session.run("pytest", quantized, "--benchmark-disable", *session.posargs)
+    install(session, *with_groups("tests", "quantization", "optional"))
+    tried = [f"tests/techniques/test_{name}.py" for name in ("half_done_quantized", "optional")]
+    session.run("pytest", *tried, "--benchmark-disable", *session.posargs)
 
 
 @nox.session(default=False)

@@ -355,6 +355,12 @@ def test_a_plan_is_for_the_timed_call_which_may_take_fewer_steps_than_the_observ
     assert plan_of(scenario, 2.0) == Plan.for_call(2.0 * share) != Plan.for_call(2.0)
 
 
+def test_what_skips_steps_is_planned_and_recorded_with_all_of_them() -> None:
+    scenario = find_scenario("storybook", "deep_cache")
+    assert plan_of(scenario, 2.0) == Plan.for_call(2.0)
+    assert timing_of(scenario, FakeDevice())["steps"] == scenario.workload.call.steps == 20
+
+
 def test_a_ratio_is_of_so_many_steps_and_without_a_frozen_reference_fp32_s_of_the_control() -> None:
     reference = fake_scenario(lambda: None, name="fp32")
     device = FakeDevice()

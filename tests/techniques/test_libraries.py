@@ -11,8 +11,8 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.libraries import missing_library
 
-OPTIONAL = ("torchao", "optimum-quanto", "gguf", "bitsandbytes")
-QUANTIZED = [technique for technique in CATALOGUE if technique.libraries]
+OPTIONAL = ("torchao", "optimum-quanto", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache")
+BY_LIBRARY = [technique for technique in CATALOGUE if technique.libraries]
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,20 @@ def test_without_its_library_a_technique_is_unsupported_and_nothing_is_imported(
 
     monkeypatch.setattr(metadata, "version", absent)
     before, device = set(sys.modules), CpuDevice()
-    reasons = {technique.id: technique.unsupported(device) for technique in QUANTIZED}
+    reasons = {technique.id: technique.unsupported(device) for technique in BY_LIBRARY}
     assert reasons["torchao_int8_weight_only"] == "needs torchao: pip install torchao"
     assert reasons["quanto_int8"] == "needs optimum-quanto: pip install optimum-quanto"
     assert reasons["gguf_q8_0"] == "needs gguf: pip install gguf"
     assert reasons["bitsandbytes_nf4"] == "needs bitsandbytes: pip install bitsandbytes"
+    assert reasons["lora_hotswap"] == "needs peft: pip install peft"
+    assert reasons["token_merging"] == "needs tomesd: pip install tomesd"
+    assert reasons["deep_cache"] == "needs DeepCache: pip install DeepCache"
     assert None not in reasons.values()
-    assert not {"torchao", "optimum", "gguf", "bitsandbytes"} & (set(sys.modules) - before)
+    modules = {"torchao", "optimum", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache"}
+    assert not modules & (set(sys.modules) - before)
 
 
 def test_techniques_without_a_library_ask_for_none() -> None:
-    assert {technique.family for technique in QUANTIZED} == {"quantization"}
-    assert len(QUANTIZED) == 7
+    others = {one.id for one in BY_LIBRARY if one.family != "quantization"}
+    assert others == {"deep_cache", "token_merging", "lora_hotswap"}
+    assert len(BY_LIBRARY) == 7 + len(others)

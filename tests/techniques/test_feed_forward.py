@@ -1,0 +1,104 @@
+"""Feed-forward layers in pieces: in effect, by half, without effect, undone, and what they save."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.measuring.observation import observe
+from fixtures.scenarios import Scenario
+from fixtures.techniques import CATALOGUE
+from fixtures.techniques.feed_forward import chunkable_blocks
+from fixtures.workloads import WORKLOADS, Workload
+from tests.support.half_done import STEPS, HalfDone, before_the_last_step, complaint
+
+NAME = "feed_forward_chunking"
+
+
+@pytest.fixture(scope="module")
+def cpu() -> CpuDevice:
+    return CpuDevice()
+
+
+@cache
+def brief(name: str) -> Workload:
+    workload = WORKLOADS[name]
+    return replace(workload, call=replace(workload.call, steps=STEPS))
+
+
+def whole_in_every_other(pipeline: Any) -> None:
+    for block in list(chunkable_blocks(pipeline.unet).values())[::2]:
+        block.set_chunk_feed_forward(None, 0)
+
+
+def whole_in_the_last(pipeline: Any) -> None:
+    list(chunkable_blocks(pipeline.unet).values())[-1].set_chunk_feed_forward(None, 0)
+
+
+def pieces_of(images: int, dim: int) -> Any:
+    def spoil(pipeline: Any) -> None:
+        for block in chunkable_blocks(pipeline.unet).values():
+            block.set_chunk_feed_forward(images, dim)
+
+    return spoil
+
+
+def ignored(pipeline: Any) -> None:
+    """Blocks that know their pieces and compute all at once."""
+    for block in chunkable_blocks(pipeline.unet).values():
+        block.__dict__["forward"] = _Whole(block)
+
+
+class _Whole:
+    def __init__(self, block: Any) -> None:
+        self._block, self._forward = block, block.forward
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        size, self._block._chunk_size = self._block._chunk_size, None
+        try:
+            return self._forward(*args, **kwargs)
+        finally:
+            self._block._chunk_size = size
+
+
+HALF_DONE = [
+    HalfDone(NAME, "half of the blocks", whole_in_every_other, "4 of 7 blocks do not"),
+    HalfDone(NAME, "all but one", whole_in_the_last, "1 of 7 blocks do not"),
+    HalfDone(NAME, "pieces of all images", pieces_of(2, 0), "7 of 7 blocks do not"),
+    HalfDone(NAME, "of tokens", pieces_of(1, 1), "7 of 7 blocks do not"),
+    HalfDone(NAME, "without effect", ignored, "computed 14 pieces, 28 or more"),
+    HalfDone(
+        NAME,
+        "undone before the last step",
+        before_the_last_step(lambda p: pieces_of(2, 0)(p)),
+        "7 of 7 blocks do not",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", HALF_DONE, ids=str)
+def test_a_half_done_technique_is_inactive(case: HalfDone, cpu: CpuDevice) -> None:
+    said = complaint(case.technique, brief("storybook"), cpu, case.spoil)
+    assert said is not None
+    assert case.says in said
+
+
+@pytest.mark.parametrize("name", ["storybook", "storybook-256"])
+def test_it_takes_less_and_draws_the_same(name: str, cpu: CpuDevice) -> None:
+    case = Scenario(brief(name), CATALOGUE[NAME])
+    plain, found = observe(case.reference, cpu), observe(case, cpu)
+    assert found.inactive is None
+    assert found.component_peak_bytes["denoiser"] < plain.component_peak_bytes["denoiser"]
+    np.testing.assert_allclose(found.images, plain.images, atol=1e-4)
+
+
+def test_leaving_it_computes_all_at_once_again(cpu: CpuDevice) -> None:
+    with CATALOGUE[NAME].applied(brief("storybook"), cpu) as pipeline:
+        blocks = list(chunkable_blocks(pipeline.unet).values())
+        assert {block._chunk_size for block in blocks} == {1}
+    assert {block._chunk_size for block in blocks} == {None}

@@ -1,0 +1,265 @@
+"""Techniques by DeepCache, tomesd and peft: in effect, by half, off to the last bit, undone.
+
+Needs the group `optional` of pyproject.toml; what is not installed is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.phases import denoiser
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.measuring.observation import observe
+from fixtures.records.images import Images
+from fixtures.scenarios import Scenario
+from fixtures.techniques import CATALOGUE, adapters, token_merging
+from fixtures.techniques.libraries import missing_library
+from fixtures.techniques.registry import CalledWithin
+from fixtures.verdicts.similarity import ssim
+from fixtures.workloads import WORKLOADS, Workload
+from tests.support.half_done import STEPS, Spoil, before_the_last_step, complaint
+
+UNET, LARGE, DIT = "storybook", "storybook-256", "storybook-dit"
+
+
+@pytest.fixture(scope="module")
+def cpu() -> CpuDevice:
+    return CpuDevice()
+
+
+@cache
+def called(name: str, technique: str) -> Workload:
+    """The workload's call: whole where steps are skipped, else two steps."""
+    workload = WORKLOADS[name]
+    steps = workload.call.steps if CATALOGUE[technique].skips else STEPS
+    return replace(workload, call=replace(workload.call, steps=steps))
+
+
+def case(technique: str, workload: str, *more: Any) -> Any:
+    """A technique on a workload, and what belongs to it, skipped without its library."""
+    libraries = CATALOGUE[technique].libraries
+    missing = [reason for one in libraries if (reason := missing_library(one))]
+    return pytest.param(
+        *(technique, workload, *more),
+        id="-".join((technique, workload, *(one for one in more[:1] if isinstance(one, str)))),
+        marks=pytest.mark.skipif(bool(missing), reason=" and ".join(missing)),
+    )
+
+
+CASES = [
+    case(one.id, name)
+    for one in CATALOGUE
+    if one.id in ("deep_cache", "token_merging", "lora_hotswap")
+    for name in one.settings
+]
+
+
+def drawn(technique: str, workload: Workload, device: CpuDevice) -> Images:
+    with CATALOGUE[technique].applied(workload, device) as pipeline:
+        return workload.draw(pipeline)
+
+
+@pytest.mark.parametrize(("technique", "name"), CASES)
+def test_in_effect_it_keeps_the_picture_and_is_undone(
+    technique: str, name: str, cpu: CpuDevice
+) -> None:
+    workload = called(name, technique)
+    scenario = Scenario(workload, CATALOGUE[technique])
+    plain, found = observe(scenario.reference, cpu), observe(scenario, cpu)
+    assert found.inactive is None
+    assert found.fault is None
+    assert ssim(found.images, plain.images) >= CATALOGUE[technique].min_ssim(name)
+    if technique == "lora_hotswap":  # the second adapter adds nothing
+        np.testing.assert_array_equal(found.images, plain.images)
+    else:
+        assert not np.array_equal(found.images, plain.images)
+    with CATALOGUE[technique].applied(workload, cpu) as pipeline:
+        first = workload.draw(pipeline)
+    np.testing.assert_array_equal(first, found.images)
+    inner = pipeline._pipeline if hasattr(pipeline, "_pipeline") else pipeline
+    np.testing.assert_array_equal(workload.draw(inner), plain.images)
+    # An adapter that adds nothing does not show in the picture.
+    assert adapters.matrices(denoiser(inner)) == {}
+
+
+@pytest.mark.parametrize(
+    ("technique", "name", "off"),
+    [
+        case("deep_cache", UNET, {"interval": 1}),
+        case("token_merging", LARGE, {"ratio": 0.0}),
+    ],
+)
+def test_switched_off_it_draws_the_same_picture_to_the_last_bit(
+    technique: str, name: str, off: dict[str, Any], cpu: CpuDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload, known = called(name, technique), CATALOGUE[technique]
+    settings = {name: {**known.settings[name], **off}}
+    monkeypatch.setitem(CATALOGUE.techniques, technique, replace(known, settings=settings))
+    np.testing.assert_array_equal(drawn(technique, workload, cpu), drawn("fp32", workload, cpu))
+    said = complaint(technique, workload, cpu, lambda _: None)
+    assert said is not None
+    assert "0.0%" in said or "0% of the tokens" in said
+
+
+@pytest.mark.parametrize(("technique", "name"), CASES)
+def test_the_simulated_device_draws_it_or_says_why_not(technique: str, name: str) -> None:
+    device = SimulatedDevice()
+    scenario = Scenario(called(name, technique), CATALOGUE[technique])
+    if technique == "token_merging":
+        assert "no generator of random numbers" in str(scenario.unsupported(device))
+        return
+    found, half = observe(scenario, device), observe(scenario.beside("fp16"), device)
+    assert found.inactive is None
+    assert found.fault is None
+    assert ssim(found.images, half.images) >= CATALOGUE[technique].min_ssim(name)
+
+
+# DeepCache
+
+
+def whole_again(blocks: str) -> Spoil:
+    """Let these blocks, as the UNet has them, compute in every step."""
+
+    def spoil(pipeline: Any) -> None:
+        for block in getattr(pipeline.unet, blocks):
+            for module in block.modules():
+                if "forward" in module.__dict__:
+                    del module.__dict__["forward"]
+
+    return spoil
+
+
+def whole_after_half(pipeline: Any) -> None:
+    """Two steps of warming up, ten of twenty."""
+    calls = iter(range(1000))
+
+    def count(*_: Any) -> None:
+        if next(calls) == 2 + 10:
+            for module in pipeline.unet.modules():
+                if module is not pipeline.unet and "forward" in module.__dict__:
+                    del module.__dict__["forward"]
+
+    pipeline.unet.register_forward_pre_hook(count)
+
+
+# Token merging
+
+
+def plain_blocks(share: slice) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        for block in list(token_merging.transformer_blocks(pipeline.unet).values())[share]:
+            block.__class__ = block._parent
+
+    return spoil
+
+
+def merging(**arguments: Any) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        pipeline.unet._tome_info["args"].update(arguments)
+
+    return spoil
+
+
+# LoRA
+
+
+def half_unloaded(pipeline: Any) -> None:
+    """Put the original layers back in every other place."""
+    model = denoiser(pipeline)
+    found = [name for name, one in model.named_modules() if hasattr(one, "lora_A")]
+    for name in found[::2]:
+        parent, _, own = name.rpartition(".")
+        model.get_submodule(parent)._modules[own] = model.get_submodule(name).base_layer
+
+
+def loaded_anew(pipeline: Any) -> None:
+    """Take the first adapter away and load the second one into new layers."""
+    inner = pipeline._pipeline
+    inner.unload_lora_weights()
+    second = adapters.state_dict_of(inner, adapters.RANK, zero=True)
+    inner.load_lora_weights(second, adapter_name=adapters.NAME)
+
+
+def first_one_again(pipeline: Any) -> None:
+    """Swap the first one in once more."""
+    inner = pipeline._pipeline
+    inner.load_lora_weights(pipeline.first, adapter_name=adapters.NAME, hotswap=True)
+
+
+HALF_DONE: Sequence[Any] = (
+    case("deep_cache", UNET, "up", whole_again("up_blocks"), "at least 35% is expected"),
+    case("deep_cache", UNET, "down", whole_again("down_blocks"), "at least 35% is expected"),
+    case("deep_cache", UNET, "half the steps", whole_after_half, "at least 35% is expected"),
+    case("token_merging", LARGE, "half", plain_blocks(slice(None, None, 2)), "4 of 7 blocks"),
+    case("token_merging", LARGE, "all but one", plain_blocks(slice(1)), "1 of 7 blocks"),
+    case("token_merging", LARGE, "few tokens", merging(ratio=0.05), "5% of the tokens"),
+    case("token_merging", LARGE, "nowhere", merging(max_downsample=0), "merged 0 times"),
+    case(
+        "token_merging",
+        LARGE,
+        "no attention",
+        merging(merge_attn=False),
+        "merged 0 times",
+    ),
+    case(
+        "token_merging",
+        LARGE,
+        "undone",
+        before_the_last_step(plain_blocks(slice(None))),
+        "7 of 7 blocks",
+    ),
+    *(
+        made
+        for name in (UNET, DIT)
+        for made in (
+            case("lora_hotswap", name, "half", half_unloaded, "matrices, not two each"),
+            case("lora_hotswap", name, "loaded anew", loaded_anew, "matrices are new ones"),
+            case("lora_hotswap", name, "not swapped", first_one_again, "hold other values"),
+            case(
+                "lora_hotswap",
+                name,
+                "switched off",
+                lambda pipeline: pipeline.disable_lora(),
+                "matrix products without a bias",
+            ),
+            case(
+                "lora_hotswap",
+                name,
+                "undone",
+                before_the_last_step(lambda pipeline: pipeline.unload_lora_weights()),
+                "have 0 matrices",
+            ),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(("technique", "name", "how", "spoil", "says"), HALF_DONE)
+def test_a_half_done_technique_is_inactive(
+    technique: str, name: str, how: str, spoil: Spoil, says: str, cpu: CpuDevice
+) -> None:
+    said = complaint(technique, called(name, technique), cpu, spoil)
+    assert said is not None, how
+    assert says in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(("technique", "name"), [case("token_merging", LARGE)])
+def test_tomesd_by_itself_draws_another_picture_each_time(
+    technique: str, name: str, cpu: CpuDevice
+) -> None:
+    workload = called(name, technique)
+    with CATALOGUE[technique].applied(workload, cpu) as pipeline:
+        assert isinstance(pipeline, CalledWithin)
+        torch.manual_seed(1)
+        one, other = (workload.draw(pipeline._pipeline) for _ in range(2))
+        assert not np.array_equal(one, other)
+        np.testing.assert_array_equal(workload.draw(pipeline), workload.draw(pipeline))
