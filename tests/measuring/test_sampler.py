@@ -23,10 +23,10 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import FakeScenario, fake_scenario
+from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
 
 PLAN = Plan(groups=2, pairs=2)
-SCENARIO = fake_scenario(lambda: None)
+SCENARIO = fake_scenario(lambda steps=None: None)
 
 
 # In this process
@@ -49,7 +49,7 @@ class Bench:
 
         def draw(steps: int | None = None) -> None:
             nonlocal timed
-            if steps is None:
+            if steps == STEPS:
                 timed += 1
                 self._act(name, timed)
                 self.device.now_s += seconds

@@ -50,7 +50,7 @@ class Bench:
 
         def draw(steps: int | None = None) -> None:
             nonlocal timed
-            if steps:
+            if steps != STEPS:
                 self.log.append(f"{name} {steps} steps")
                 self.device.now_s += SET_UP_S
                 return
@@ -176,7 +176,7 @@ def test_what_raises_is_a_broken_scenario(where: str, bench: Bench) -> None:
         raise MemoryError("injected")
 
     def draw(steps: int | None = None) -> None:
-        if steps is None or where == "warming up":
+        if steps == STEPS or where == "warming up":
             give_way()
 
     enter = give_way if where == "building" else list

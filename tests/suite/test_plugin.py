@@ -17,7 +17,7 @@ from fixtures.suite.latency import _benchmarked
 from fixtures.suite.live import Show
 from fixtures.suite.plugin import latencies_of
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import FakeScenario, fake_scenario
+from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
 
 PLAN = Plan(groups=2, pairs=3)
 REFERENCE_S, CANDIDATE_S, SET_UP_S = 1.0, 1.5, 100.0
@@ -47,7 +47,7 @@ class Bench:
 
     def _scenario(self, name: str, seconds: float, **options: Any) -> FakeScenario:
         def draw(steps: int | None = None) -> None:
-            if steps:
+            if steps != STEPS:
                 DEVICE.now_s += SET_UP_S
                 return
             self.drawn.append(name)

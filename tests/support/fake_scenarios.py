@@ -52,10 +52,6 @@ class FakeWorkload:
         """Call the pipeline."""
         return pipeline(**changes)
 
-    def draw_timed(self, pipeline: FakePipeline) -> Any:
-        """Call the pipeline without changes."""
-        return pipeline()
-
 
 @dataclass(frozen=True)
 class FakeScenario(Scenario):

@@ -19,7 +19,8 @@ import pytest
 from fixtures.devices import Device
 from fixtures.measuring.sampler import in_fresh_process
 from fixtures.scenarios import Scenario
-from fixtures.techniques.registry import CATALOGUE, Application, CalledWithin
+from fixtures.techniques.registry import CATALOGUE, Application
+from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import Workload
 
 SLOW_DOWN = float(os.environ.get("PERF_FAULT_SLOW_DOWN", "0.30"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from fixtures.devices import Device
@@ -12,10 +13,17 @@ from fixtures.techniques import CATALOGUE
 from fixtures.techniques.moments import noted
 from fixtures.techniques.registry import ActivationContext
 from fixtures.techniques.skipping import linear_work
-from fixtures.workloads import Workload
+from fixtures.workloads import WORKLOADS, Workload
 
 STEPS = 2
 Spoil = Callable[[Any], None]
+
+
+@cache
+def brief(name: str) -> Workload:
+    """A workload whose call has two steps."""
+    workload = WORKLOADS[name]
+    return replace(workload, call=replace(workload.call, steps=STEPS))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,7 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.feed_forward import chunkable_blocks
-from fixtures.workloads import WORKLOADS, Workload
-from tests.support.half_done import STEPS, HalfDone, before_the_last_step, complaint
+from tests.support.half_done import HalfDone, before_the_last_step, brief, complaint
 
 NAME = "feed_forward_chunking"
 
@@ -23,12 +20,6 @@ NAME = "feed_forward_chunking"
 @pytest.fixture(scope="module")
 def cpu() -> CpuDevice:
     return CpuDevice()
-
-
-@cache
-def brief(name: str) -> Workload:
-    workload = WORKLOADS[name]
-    return replace(workload, call=replace(workload.call, steps=STEPS))
 
 
 def whole_in_every_other(pipeline: Any) -> None:

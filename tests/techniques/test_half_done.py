@@ -18,7 +18,7 @@ from diffusers.models.attention_processor import (
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.registry import CalledWithin
+from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.half_done import STEPS, HalfDone, Spoil, before_the_last_step, complaint, nothing
 

@@ -15,7 +15,8 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
-from fixtures.techniques.registry import CalledWithin, models, switched
+from fixtures.techniques.registry import models, switched
+from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import Workload
 from tests.support.half_done import STEPS, HalfDone, Spoil, complaint, nothing
 from tests.support.simulated_runs import small

@@ -6,7 +6,6 @@ Needs the group `quantization` of pyproject.toml; what is not installed is skipp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -22,8 +21,8 @@ from fixtures.techniques import CATALOGUE
 from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.quantized_storage import held_bytes, linear_layers
 from fixtures.verdicts.similarity import ssim
-from fixtures.workloads import WORKLOADS, Workload
-from tests.support.half_done import STEPS, Spoil, before_the_last_step, complaint
+from fixtures.workloads import WORKLOADS
+from tests.support.half_done import Spoil, before_the_last_step, brief, complaint
 
 DIT, UNET = "storybook-dit", "storybook"
 SIMULATED = ("torchao_int8_weight_only", "torchao_float8_weight_only", "quanto_int8")
@@ -33,12 +32,6 @@ EVERY, EVERY_OTHER, LAST = slice(None), slice(None, None, 2), slice(-1, None)
 @pytest.fixture(scope="module")
 def cpu() -> CpuDevice:
     return CpuDevice()
-
-
-@cache
-def brief(name: str) -> Workload:
-    workload = WORKLOADS[name]
-    return replace(workload, call=replace(workload.call, steps=STEPS))
 
 
 @cache

@@ -22,7 +22,7 @@ from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, adapters, token_merging
 from fixtures.techniques.libraries import missing_library
-from fixtures.techniques.registry import CalledWithin
+from fixtures.techniques.wrapping import CalledWithin
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.half_done import STEPS, Spoil, before_the_last_step, complaint

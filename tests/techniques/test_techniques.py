@@ -21,13 +21,13 @@ from fixtures.techniques.moments import DENOISER, Moment
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import (
     ActivationContext,
-    CalledWithin,
     Technique,
     UnknownTechniqueError,
     models,
     switched,
 )
 from fixtures.techniques.vae import expected_tiles
+from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.fake_device import FakeDevice
 from tests.support.offloads_to_itself import OffloadsToItself

@@ -11,18 +11,18 @@ import pytest
 
 from fixtures.commands.errors import CommandError
 from fixtures.commands.no_ops import __main__ as command
-from fixtures.commands.no_ops import trial
+from fixtures.commands.no_ops import shortening, trial
 from fixtures.commands.no_ops.calls import CONTROL, FROM_THE_CATALOGUE, calls
 from fixtures.commands.no_ops.page import page
 from fixtures.commands.no_ops.pipelines import by_class
 from fixtures.commands.no_ops.trial import Found
-from fixtures.devices import Trace
+from fixtures.devices import Trace, global_state
+from fixtures.devices.global_state import attention_backend_put_back
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.counts import Counts
 from tests.support.small_workloads import small_workload
 
 CONTROLLED = {CONTROL: 'pipeline.enable_model_cpu_offload(device="cuda")'}
-attention_backend_put_back = trial._backend_put_back
 VERSIONS = {"torch": "2.13.0", "diffusers": "0.42.1", "transformers": "5.23.0"}
 PAGE = Path("docs/no-ops.md")
 
@@ -132,7 +132,7 @@ def test_what_a_call_sets_for_the_whole_process_is_put_back() -> None:
 
 def test_what_a_call_leaves_behind_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "shortened", lambda workload: workload)
-    monkeypatch.setattr(trial, "_backend_put_back", contextlib.nullcontext)
+    monkeypatch.setattr(global_state, "attention_backend_put_back", contextlib.nullcontext)
     lines = {**CONTROLLED, "math": calls()["math_backend"]}
     workload, device = small_workload("flux"), SimulatedDevice("h200")
 
@@ -154,25 +154,25 @@ def test_every_class_is_cut_to_two_layers_of_its_published_width() -> None:
     from fixtures.workloads import WORKLOADS
 
     for kind, name in by_class().items():
-        cut = trial.shortened(WORKLOADS[name])
+        cut = shortening.shortened(WORKLOADS[name])
         parts = cut.source.layout.models  # type: ignore[attr-defined]
         for part, config in cut.source.configs.items():  # type: ignore[attr-defined]
             is_encoder = part in parts and parts[part].library == "transformers"
-            if is_encoder and kind in trial.READ_IN_THE_MIDDLE:
+            if is_encoder and kind in shortening.READ_IN_THE_MIDDLE:
                 assert config == WORKLOADS[name].source.configs[part]  # type: ignore[attr-defined]
                 continue
-            for key in trial.LAYERS:
+            for key in shortening.LAYERS:
                 layers = config.get(key, 0)
                 most = layers if isinstance(layers, int) else max(layers)
-                assert most <= trial.FEWEST_LAYERS, (name, part, key)
-        assert (cut.call.batch, cut.call.steps) == (2, trial.STEPS)
+                assert most <= shortening.FEWEST_LAYERS, (name, part, key)
+        assert (cut.call.batch, cut.call.steps) == (2, shortening.STEPS)
 
 
 def test_a_workload_without_a_published_configuration_is_refused() -> None:
     from fixtures.workloads import WORKLOADS
 
     with pytest.raises(CommandError, match="no published configuration"):
-        trial.shortened(WORKLOADS["storybook"])
+        shortening.shortened(WORKLOADS["storybook"])
 
 
 def test_every_call_of_the_catalogue_has_lines() -> None:

@@ -125,7 +125,7 @@ def test_every_part_of_the_embedded_pipeline_is_found_and_runs(
     slower = slowed(SCENARIO, "recorded", 0.1, where)
     with slower.technique.applied(SCENARIO.workload, open_device("cpu")) as pipeline:
         parameters = inspect.signature(pipeline.scheduler.step).parameters
-        SCENARIO.workload.draw_timed(pipeline)
+        SCENARIO.workload.draw(pipeline, steps=SCENARIO.steps_of_timed_call)
     expected = 2 if where == "text encoder" else SCENARIO.workload.steps_of_timed_call
     assert len(spent_s) == expected
     assert all(one > 0 for one in spent_s)
