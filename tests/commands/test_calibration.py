@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from fixtures.commands import calibration
 from fixtures.commands.calibration import Drawn, Variation, main
 from fixtures.devices import Device
+from fixtures.records.contact_sheet import CAPTION_PX
 from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
 from tests.support.fake_device import FakeDevice
@@ -34,7 +37,7 @@ def test_what_cannot_be_calibrated_is_said_in_a_sentence(
 
 
 def test_the_table_has_a_row_for_each_technique_and_each_control(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     plain: Images = np.random.default_rng(0).random((1, 32, 32, 3))
 
@@ -59,9 +62,19 @@ def test_the_table_has_a_row_for_each_technique_and_each_control(
     assert by_name["black"] == ["0.0100"]
 
     chosen = ["--technique", "sdpa", "--technique", "bf16"]
-    assert main(["storybook", "--perf-device", "cpu", *chosen]) == 0
+    sheet = tmp_path / "new" / "sheet.png"
+    assert main(["storybook", "--perf-device", "cpu", *chosen, "--sheet", str(sheet)]) == 0
     rows_of_techniques = capsys.readouterr().out.split("\n\n")[0].splitlines()[2:]
     assert [row.split()[1] for row in rows_of_techniques] == ["sdpa", "bf16"]
+    pixels = np.asarray(Image.open(sheet))
+    across = pixels.shape[1] // calibration.SHEET_COLUMNS
+    fp32, bf16, *others = (
+        pixels[CAPTION_PX : CAPTION_PX + 32, column * across : column * across + 32]
+        for column in range(calibration.SHEET_COLUMNS)
+    )
+    np.testing.assert_array_equal(fp32, np.round(plain[0] * 255))
+    np.testing.assert_array_equal(bf16, np.round(plain[0] * 0.5 * 255))
+    assert {other.min() for other in others} == {255}
 
 
 def test_the_lowest_of_all_images_counts() -> None:
