@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fixtures.measuring.negative_controls import wrong_prediction_type
 from fixtures.scenarios import scenarios
 from fixtures.settings import REPOSITORY
+from fixtures.techniques.wrapping import Wrapped
 from fixtures.verdicts.similarity import check_images, ssim
 from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS, storybook
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
@@ -242,3 +243,11 @@ def test_a_flow_taken_for_the_image_draws_another_image(pipeline: Any) -> None:
         wrong = WORKLOAD.draw(pipeline, steps=4)
     assert ssim(wrong, right) < 0.9
     assert np.array_equal(WORKLOAD.draw(pipeline, steps=4), right)
+
+
+def test_a_wrapped_pipeline_is_asked_as_a_flux_is() -> None:
+    """As the judge asks one under a technique: by what it holds, whatever its class."""
+    workload = WORKLOADS["storybook-dit"]
+    wanted = draw(workload.load(torch.float32), ["a red house"], [0], steps=1)
+    wrapped = Wrapped(workload.load(torch.float32))
+    np.testing.assert_array_equal(draw(wrapped, ["a red house"], [0], steps=1), wanted)
