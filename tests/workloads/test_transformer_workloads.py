@@ -82,7 +82,8 @@ def test_a_technique_is_in_effect_and_draws_the_same_image(
     observation = observe(Scenario(workload, case.technique), device)
     assert observation.inactive is None
     assert observation.left_behind == ()
-    if not case.technique.borders_px:  # tiles of random weights differ visibly
+    # Tiles of random weights differ visibly, and what was not trained for them draws anything.
+    if not case.technique.borders_px and not case.technique.trained:
         assert ssim(observation.images, references[name]) > 0.95
 
 
