@@ -75,6 +75,9 @@ def test_the_table_has_a_row_for_each_technique_and_each_control(
     np.testing.assert_array_equal(fp32, np.round(plain[0] * 255))
     np.testing.assert_array_equal(bf16, np.round(plain[0] * 0.5 * 255))
     assert {other.min() for other in others} == {255}
+    assert main(["storybook", "--perf-device", "cpu", *chosen, "--sheet", str(tmp_path)]) == 2
+    assert f"calibration: --sheet {tmp_path} cannot be written: " in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"new"}
 
 
 def test_the_lowest_of_all_images_counts() -> None:

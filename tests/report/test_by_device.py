@@ -102,6 +102,9 @@ def test_the_command_reads_results_and_writes_the_page(
     assert rows(page.read_text(encoding="utf-8"))["tf32"][0] == "unsupported"
     assert main([str(results)]) == 0
     assert capsys.readouterr().out == page.read_text(encoding="utf-8")
+    results.write_text(RESULTS.dump(SIMULATED), encoding="utf-8")
+    assert main([str(results), "--perf-strict"]) == 0
+    assert rows(capsys.readouterr().out)["bf16"][2] == "**failed: flux**"
 
 
 @pytest.mark.parametrize(

@@ -142,15 +142,11 @@ def run_script(folder: Path, *options: str) -> Any:
     """The script on six images, one step a stage; the pipeline that it made."""
     from diffusers import StableDiffusionPipeline
 
-    threads = torch.get_num_threads()
-    try:
-        train.main([
-            "--work-folder", str(folder / "work"), "--output", str(folder / "pipeline"),
-            "--device", "cpu", "--workers", "1", "--images", "6",
-            "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1", *options,
-        ])  # fmt: skip
-    finally:
-        torch.set_num_threads(threads)
+    train.main([
+        "--work-folder", str(folder / "work"), "--output", str(folder / "pipeline"),
+        "--device", "cpu", "--workers", "1", "--images", "6",
+        "--vae-steps", "1", "--decoder-steps", "1", "--unet-steps", "1", *options,
+    ])  # fmt: skip
     assert not (folder / "unfinished").exists()
     return StableDiffusionPipeline.from_pretrained(folder / "pipeline")
 
