@@ -213,7 +213,10 @@ def test_two_catalogues_of_one_name_or_with_one_id_are_refused(tmp_path: Path) -
 
 def test_a_claim_against_no_technique_is_refused(tmp_path: Path) -> None:
     claiming = TECHNIQUE.replace("0.99", "0.99, claims=[less(LATENCY, than='nothing')]").replace(
-        "import technique", "import less, technique\nfrom fixtures.records.metrics import LATENCY"
+        "import technique",
+        "import technique\n"
+        "from fixtures.records.metrics import LATENCY\n"
+        "from fixtures.techniques.technique import less",
     )
     path = written(tmp_path, claiming)
     words = f"{path}: technique 'warmed' claims less than 'nothing' needs, which is no technique"

@@ -16,7 +16,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.suite.claims import FAILS, HOLDS, NOT_COMPARED, Claims, Compared
 from fixtures.suite.measurements import Measurements
-from fixtures.techniques.registry import Claim, less
+from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
 

@@ -28,7 +28,7 @@ from fixtures.scenarios import Scenario, find_scenario
 from fixtures.suite import measurements as module
 from fixtures.suite.claims import Claims
 from fixtures.suite.measurements import CONTROLS_UP_TO_S, Measurements
-from fixtures.techniques.registry import less
+from fixtures.techniques.technique import less
 from fixtures.verdicts import Case
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation

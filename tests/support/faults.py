@@ -14,13 +14,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 from fixtures.devices import Device
 from fixtures.measuring.sampler import in_fresh_process
 from fixtures.scenarios import Scenario
-from fixtures.techniques.registry import CATALOGUE, Application
-from fixtures.techniques.wrapping import CalledWithin
+from fixtures.techniques.registry import CATALOGUE
+from fixtures.techniques.technique import Application
+from fixtures.techniques.wrapping import CalledWithin, Wrapped
 from fixtures.workloads import Workload
 
 SLOW_DOWN = float(os.environ.get("PERF_FAULT_SLOW_DOWN", "0.30"))
@@ -40,8 +42,8 @@ def _altered(alter: Callable[[Any], Any]) -> Fault:
     """The technique as it is, with its pipeline altered in place, or replaced."""
 
     def fault(apply: Application) -> Application:
-        def altered(workload: Workload, device: Device) -> Iterator[Any]:
-            for pipeline in apply(workload, device):
+        def altered(workload: Workload, device: Device, **settings: Any) -> Iterator[Any]:
+            for pipeline in apply(workload, device, **settings):
                 yield alter(pipeline) or pipeline
 
         return altered
@@ -99,6 +101,17 @@ def _draw_nan(pipeline: Any) -> None:
     pipeline.vae.decoder.conv_out.bias.fill_(float("nan"))
 
 
+class _PaintedRed(Wrapped):
+    """Draws what is light in red: the same outlines, so a high SSIM, and the same operations."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        drawn = super().__call__(*args, **kwargs)
+        light = drawn.images.min(axis=-1, keepdims=True) > 0.65
+        red = np.array([1.0, 0.25, 0.2], drawn.images.dtype)
+        drawn.images = np.where(light, drawn.images * red, drawn.images)
+        return drawn
+
+
 FAULTS: dict[str, Fault] = {
     "channels_last": _called_within(_slower),
     "bf16": _altered(_leave_an_upcast),
@@ -109,6 +122,7 @@ FAULTS: dict[str, Fault] = {
     "traced_unet": _called_within(_out_of_memory),
     "autocast": _called_within(_raising),
     "layerwise_casting": _altered(_draw_nan),
+    "first_block_cache": _altered(_PaintedRed),
 }
 
 

@@ -11,8 +11,8 @@ from fixtures.devices import Device
 from fixtures.devices.phases import denoiser
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.moments import noted
-from fixtures.techniques.registry import ActivationContext
 from fixtures.techniques.skipping import linear_work
+from fixtures.techniques.technique import ActivationContext
 from fixtures.workloads import WORKLOADS, Workload
 
 STEPS = 2

@@ -16,8 +16,8 @@ from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.records.images import Images
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.registry import ActivationContext
 from fixtures.techniques.skipping import linear_work, prompts_are_apart, skips_at_least
+from fixtures.techniques.technique import ActivationContext
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS
 from tests.support.half_done import complaint, nothing
@@ -201,7 +201,7 @@ def test_prompts_are_apart_where_the_same_is_skipped_for_both(
     [([10, 4], True), ([10, 5], False), ([10, 10], False), ([], False), ([0, 0], False)],
 )
 def test_the_share_is_of_what_the_first_call_did(work: Sequence[int], enough: bool) -> None:
-    said = skips_at_least(0.3)(context(work))
+    said = skips_at_least({WORKLOAD.name: 0.3})(context(work))
     assert (said is None) == enough
 
 

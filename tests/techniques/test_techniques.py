@@ -15,17 +15,12 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
-from fixtures.techniques import CATALOGUE, FAMILIES, registry
+from fixtures.techniques import CATALOGUE, FAMILIES
 from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.moments import DENOISER, Moment
 from fixtures.techniques.placement import group_hooks
-from fixtures.techniques.registry import (
-    ActivationContext,
-    Technique,
-    UnknownTechniqueError,
-    models,
-    switched,
-)
+from fixtures.techniques.registry import models, switched
+from fixtures.techniques.technique import ActivationContext, Technique, UnknownTechniqueError
 from fixtures.techniques.vae import expected_tiles
 from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import WORKLOADS, Workload
@@ -296,7 +291,8 @@ def one_thread() -> Iterator[None]:
 def test_an_older_diffusers_lacks_what_came_later(
     monkeypatch: pytest.MonkeyPatch, installed: str, reason: str | None
 ) -> None:
-    monkeypatch.setattr(registry, "software_versions", lambda: {"diffusers": installed})
+    versions = {"diffusers": installed}
+    monkeypatch.setattr("fixtures.techniques.technique.software_versions", lambda: versions)
     assert CATALOGUE["layerwise_casting"].unsupported(CpuDevice()) == reason
     assert CATALOGUE["bf16"].unsupported(CpuDevice()) is None
 

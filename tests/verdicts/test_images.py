@@ -14,6 +14,7 @@ from fixtures.verdicts import (
     Outcome,
     SideCase,
     Verdict,
+    judge_classes,
     judge_difference,
     judge_images,
     judge_seams,
@@ -128,3 +129,44 @@ def test_both_sides_draw_alike_as_far_as_the_technique_itself_must(
     verdict = judge_similarity(SIDES, ssim, min_ssim)
     assert verdict.outcome is outcome
     assert (verdict.baseline, verdict.limit) == (1.0, min(min_ssim, SIDES_SSIM))
+
+
+WHITE_ON_MARS = {"subject": "astronaut", "place": "mars", "main colour": "white"}
+RED_ON_MARS = {**WHITE_ON_MARS, "main colour": "red"}
+RED_AT_SEA = {**RED_ON_MARS, "place": "sea"}
+
+
+def test_an_image_must_show_what_the_fp32_image_shows() -> None:
+    verdict = judge_classes(case(entry=None), [WHITE_ON_MARS], [WHITE_ON_MARS])
+    assert verdict.outcome is Outcome.PASS
+    assert (verdict.measured, verdict.limit) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("shown", "kept", "words"),
+    [
+        ([RED_ON_MARS], 2, "main colour red where fp32's shows white"),
+        (
+            [RED_AT_SEA],
+            1,
+            "place sea where fp32's shows mars; main colour red where fp32's shows white",
+        ),
+    ],
+)
+def test_another_class_is_a_regression_that_no_command_accepts(
+    shown: list[dict[str, str]], kept: int, words: str
+) -> None:
+    verdict = judge_classes(case(), shown, [WHITE_ON_MARS])
+    assert verdict.outcome is Outcome.REGRESSION
+    assert (verdict.measured, verdict.limit) == (kept, 3)
+    assert f"the image shows {words}" in verdict.sentence
+    assert "torch 2.12.0" in verdict.sentence
+    assert "accept" not in verdict.sentence
+
+
+def test_one_image_of_a_batch_must_not_hide_among_the_others() -> None:
+    wanted = [WHITE_ON_MARS] * 3
+    verdict = judge_classes(case(), [WHITE_ON_MARS, RED_ON_MARS, WHITE_ON_MARS], wanted)
+    assert verdict.outcome is Outcome.REGRESSION
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        judge_classes(case(), [WHITE_ON_MARS], wanted)

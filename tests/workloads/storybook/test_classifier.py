@@ -1,0 +1,96 @@
+"""What images show: the stored classifier sees it, and sees a change that SSIM lets pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.devices.cpu import CpuDevice
+from fixtures.records.images import Images
+from fixtures.techniques import CATALOGUE
+from fixtures.verdicts import Outcome, judge_classes
+from fixtures.verdicts.similarity import ssim
+from fixtures.workloads import WORKLOADS
+from fixtures.workloads.storybook import CLASSIFIER_FILE
+from fixtures.workloads.storybook.classifier import (
+    ASKED_BY_THE_GOAL,
+    Classifier,
+    new_network,
+    stored_classifier,
+)
+from fixtures.workloads.storybook.training.held_out import held_out_scenes
+from fixtures.workloads.storybook.training.train_classifier import QUESTIONS, answers
+from fixtures.workloads.storybook.training.world import render
+from tests.verdicts.cases import case
+
+MOST_BYTES = 2 * 2**20
+EMBEDDED = ("storybook", "storybook-batch8", "storybook-dit")
+
+
+def drawn(name: str, **changes: Any) -> Images:
+    """What fp32 draws on a CPU."""
+    workload = WORKLOADS[name]
+    with CATALOGUE["fp32"].applied(workload, CpuDevice()) as pipeline:
+        return workload.draw(pipeline, **changes)
+
+
+def test_its_file_is_small_and_knows_the_questions_of_the_training() -> None:
+    assert CLASSIFIER_FILE.stat().st_size < MOST_BYTES
+    assert stored_classifier().questions == QUESTIONS
+    assert set(ASKED_BY_THE_GOAL) <= set(QUESTIONS)
+
+
+def test_it_is_right_about_the_world_s_own_images() -> None:
+    scenes = held_out_scenes(60)
+    images: Images = np.stack([np.asarray(render(scene)) for scene in scenes]) / 255
+    given = stored_classifier().answers(images)
+    right = [
+        all(one[question] == answers(scene)[question] for question in ASKED_BY_THE_GOAL)
+        for one, scene in zip(given, scenes, strict=True)
+    ]
+    assert sum(right) >= 57
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_an_embedded_workload_s_images_show_what_its_prompt_says(name: str) -> None:
+    workload = WORKLOADS[name]
+    shown = workload.classes(drawn(name))
+    assert len(shown) == workload.call.batch
+    for one in shown:
+        assert (one["subject"], one["place"]) == ("astronaut", "mars")
+
+
+def test_other_weights_are_not_asked() -> None:
+    images = np.zeros((1, 128, 128, 3))
+    assert WORKLOADS["storybook"].classes(images)
+    assert WORKLOADS["storybook"].with_weights("random").classes(images) == ()
+    assert WORKLOADS["sd15"].classes(images) == ()
+    # Twice the size of the world's images: it takes two astronauts for a cat.
+    assert WORKLOADS["storybook-256"].classes(images) == ()
+
+
+def test_an_astronaut_painted_in_another_colour_is_alike_and_is_found() -> None:
+    """Several techniques must reach 0.90 there: SSIM alone would let it pass."""
+    wanted = drawn("storybook-dit")
+    light = wanted.min(axis=-1, keepdims=True) > 0.65
+    painted = np.where(light, wanted * np.array([1.0, 0.25, 0.2]), wanted)
+    workload = WORKLOADS["storybook-dit"]
+    verdict = judge_classes(case(), workload.classes(painted), workload.classes(wanted))
+    assert ssim(painted, wanted) > CATALOGUE["first_block_cache"].min_ssim("storybook-dit")
+    assert verdict.outcome is Outcome.REGRESSION
+    assert "main colour red where fp32's shows white" in verdict.sentence
+
+
+def test_what_is_saved_answers_as_before(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    network = new_network(QUESTIONS).half().float()  # it is stored in half precision
+    classifier = Classifier(network.eval(), QUESTIONS)
+    classifier.save(tmp_path / "new" / "model.safetensors")
+    again = stored_classifier(tmp_path / "new" / "model.safetensors")
+    images = np.random.default_rng(0).random((8, 128, 128, 3))
+    assert again.answers(images) == classifier.answers(images)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["model.safetensors"]
