@@ -39,7 +39,7 @@ def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
         *(f"--perf-workload={name}" for name in (*DEFAULT_WORKLOADS["cpu"], "storybook-dit")),
         # A claim of less latency would be measured, too.
         *("-k", f"({scenarios}) and (not (test_latency or test_documented_claims) or {timed})"),
-        *(f"--junitxml={report}", "--perf-budget=600"),
+        *(f"--junitxml={report}", "--perf-budget=120"),
         PERF_FAULT_SLOW_DOWN=str(SLOW_DOWN),
     )
     assert result.returncode == 1, result.stdout + result.stderr
