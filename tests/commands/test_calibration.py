@@ -24,6 +24,7 @@ from tests.support.fake_device import FakeDevice
         (["storybook", "--perf-device", "abacus"], "--perf-device 'abacus' is unknown"),
         (["sd15", "--perf-device", "simulated"], "--perf-device simulated draws nothing"),
         (["storybook", "--technique", "magic"], "Technique 'magic' is unknown"),
+        (["sd15", "--perf-device", "cpu", "--classify"], "--classify: nothing tells what an image"),
         (["nothing", "--perf-device", "cpu"], "Workload 'nothing' is unknown"),
     ],
 )

@@ -236,6 +236,18 @@ def test_a_wrong_image_is_refused() -> None:
     assert "below its limit" in str(refused)
 
 
+def test_an_image_that_shows_something_else_is_refused_whatever_its_similarity() -> None:
+    def brightness(images: Images) -> list[dict[str, str]]:
+        return [{"light": f"{image.max():.3f}"} for image in images]
+
+    workload = replace(SCENARIO.workload, classifier=brightness)
+    told = replace(SCENARIO, workload=workload)
+    assert recorded(of=told).ssim == 1.0
+    refused = refusal(observation(images=IMAGES[:1] * 0.99), of=told)
+    assert refused.outcome is Outcome.BROKEN
+    assert "shows something else than fp32's" in str(refused)
+
+
 def test_an_image_with_nan_is_refused() -> None:
     refused = refusal(observation(images=IMAGES[:1] * math.nan))
     assert refused.outcome is Outcome.BROKEN

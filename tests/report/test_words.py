@@ -37,6 +37,7 @@ def test_fp32_is_timed_against_the_control_workload_and_the_others_against_fp32(
         ("kernel launches", "counts"),
         ("SSIM", "image"),
         ("seam contrast", "image"),
+        ("classes", "image"),
         (DIFFERENCE.name, "image"),
         ("activation", "activation"),
         ("run", "activation"),

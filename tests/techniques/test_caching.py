@@ -205,6 +205,14 @@ def test_the_share_is_of_what_the_first_call_did(work: Sequence[int], enough: bo
     assert (said is None) == enough
 
 
+def test_each_workload_has_its_own_share() -> None:
+    check = skips_at_least({WORKLOAD.name: 0.3, "flux": 0.7})
+    flux = replace(context([10, 4]), workload=WORKLOADS["flux"])
+    assert check(context([10, 4])) is None
+    assert "left out 30.0%" in (check(flux) or "")
+    assert "at least 70% is expected" in (check(flux) or "")
+
+
 def test_work_is_counted_by_call_of_the_denoiser(cpu: CpuDevice) -> None:
     with CATALOGUE["fp32"].applied(WORKLOAD, cpu) as pipeline:
         with linear_work(pipeline) as work:

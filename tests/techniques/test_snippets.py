@@ -54,7 +54,7 @@ def test_lines_and_technique_take_the_same(case: Scenario) -> None:
 
 def test_every_technique_shows_lines_or_takes_more_than_a_few() -> None:
     # diffusers quantizes while it loads, so what a user writes takes the place of the loading.
-    # A cache is settled for one model, which is none that anybody would fit on a card.
+    # A cache shows nothing in the few steps that `fit` tries.
     others = [one for one in CATALOGUE if one.family not in ("quantization", "caching")]
     silent = {technique.id for technique in others if technique.code is None}
     assert silent == {

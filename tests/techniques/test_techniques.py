@@ -212,6 +212,8 @@ def test_a_setting_in_a_technique_s_name_replaces_its_own() -> None:
         ("taylorseer_cache.interval=2.5", "'2.5' is no int."),
         ("first_block_cache.threshold=low", "'low' is no float."),
         ("first_block_cache.threshold", "'' is no float."),
+        ("faster_cache.tensor_format=none of it", "'none of it' is no str."),
+        ("mag_cache.ratios=FLUX_MAG_RATIOS", "'FLUX_MAG_RATIOS' is no tuple."),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(name: str, sentence: str) -> None:

@@ -104,7 +104,7 @@ def test_random_weights_have_a_random_one_of_the_published_size(
 
 def test_on_random_weights_its_images_are_not_judged(cpu: CpuDevice) -> None:
     case = Scenario(WORKLOADS["storybook"].with_weights(RANDOM), CATALOGUE[NAME])
-    assert case.no_images(cpu) == "tiny_vae relies on trained weights, these are random"
+    assert case.no_images(cpu) == "tiny_vae relies on trained weights, and these are random"
     assert case.reference.no_images(cpu) is None
     assert Scenario(WORKLOADS["storybook"], CATALOGUE[NAME]).no_images(cpu) is None
 

@@ -149,7 +149,8 @@ def test_an_image_must_show_what_the_fp32_image_shows() -> None:
         (
             [RED_AT_SEA],
             1,
-            "place sea where fp32's shows mars; main colour red where fp32's shows white",
+            "place sea where fp32's shows mars; the image shows main colour red where fp32's "
+            "shows white",
         ),
     ],
 )
@@ -168,5 +169,8 @@ def test_one_image_of_a_batch_must_not_hide_among_the_others() -> None:
     wanted = [WHITE_ON_MARS] * 3
     verdict = judge_classes(case(), [WHITE_ON_MARS, RED_ON_MARS, WHITE_ON_MARS], wanted)
     assert verdict.outcome is Outcome.REGRESSION
+    assert "image 2 of 3 shows main colour red where fp32's shows white" in verdict.sentence
+    every = judge_classes(case(), [RED_AT_SEA] * 3, wanted).sentence
+    assert "image 2 of 3 shows place sea where fp32's shows mars, and 3 more" in every
     with pytest.raises(ValueError, match="argument 2 is longer"):
         judge_classes(case(), [WHITE_ON_MARS], wanted)

@@ -28,6 +28,7 @@ from fixtures.techniques.technique import ActivationContext
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3
+from tests.support.half_done import STEPS, complaint, nothing
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import SMALL, small_workload
 
@@ -50,9 +51,15 @@ def device() -> Iterator[CpuDevice]:
 
 
 @cache
-def _brief(name: str) -> Workload:
+def _brief(name: str, steps: int = 2) -> Workload:
     workload = small_workload(name)
-    return replace(workload, call=replace(workload.call, steps=2))
+    return replace(workload, call=replace(workload.call, steps=steps))
+
+
+def _brief_for(case: Scenario) -> Workload:
+    """With all steps where the technique skips work in some of them."""
+    name = case.workload.name
+    return _brief(name, WORKLOADS[name].call.steps) if case.technique.skips else _brief(name)
 
 
 def _runs_here(scenario: Scenario) -> bool:
@@ -80,12 +87,44 @@ def test_a_technique_is_in_effect_and_draws_the_same_image(
     workload, name = _brief(case.workload.name), case.workload.name
     if name not in references:
         references[name] = observe(Scenario(workload, CATALOGUE["fp32"]), device).images
-    observation = observe(Scenario(workload, case.technique), device)
+    observation = observe(Scenario(_brief_for(case), case.technique), device)
     assert observation.inactive is None
     assert observation.left_behind == ()
-    # Tiles of random weights differ visibly, and what was not trained for them draws anything.
-    if not case.technique.borders_px and not case.technique.for_trained:
+    # Tiles of random weights differ visibly, and what relies on trained ones draws anything.
+    relies = case.technique.for_trained or case.technique.skips
+    if not case.technique.borders_px and not relies:
         assert ssim(observation.images, references[name]) > 0.95
+
+
+CACHES = [scenario for scenario in SCENARIOS if scenario.technique.skips]
+
+
+@pytest.mark.parametrize("case", CACHES, ids=lambda case: case.id)
+def test_a_cache_that_is_disabled_after_half_of_the_steps_is_not_in_effect(
+    case: Scenario, device: CpuDevice
+) -> None:
+    workload = _brief_for(case)
+
+    def disable_after_half(pipeline: Any) -> None:
+        calls = iter(range(1000))
+
+        def count(*_: Any) -> None:
+            if next(calls) == STEPS + workload.call.steps // 2:
+                pipeline.transformer.disable_cache()
+
+        pipeline.transformer.register_forward_pre_hook(count)
+
+    said = complaint(case.technique.id, workload, device, disable_after_half)
+    assert said is not None
+    assert "is expected" in said
+    assert complaint(case.technique.id, workload, device, nothing) is None
+
+
+def test_every_cache_of_full_size_is_tried_here() -> None:
+    assert {one.id for one in CACHES} == {
+        *("flux-taylorseer_cache", "flux-taylorseer_lite_cache", "flux-mag_cache"),
+        *("cogvideox-5b-pyramid_attention_broadcast", "cogvideox-5b-faster_cache"),
+    }
 
 
 # Plain pipelines attend by SDPA, so its activation check has nothing to complain about.

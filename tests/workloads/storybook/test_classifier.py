@@ -69,8 +69,13 @@ def test_other_weights_are_not_asked() -> None:
     assert WORKLOADS["storybook"].classes(images)
     assert WORKLOADS["storybook"].with_weights("random").classes(images) == ()
     assert WORKLOADS["sd15"].classes(images) == ()
-    # Twice the size of the world's images: it takes two astronauts for a cat.
-    assert WORKLOADS["storybook-256"].classes(images) == ()
+
+
+def test_images_of_another_size_are_not_asked_about() -> None:
+    twice = np.zeros((1, 256, 256, 3))
+    assert not WORKLOADS["storybook-256"].classes(twice)
+    assert not WORKLOADS["storybook"].classes(twice[:, :128])
+    assert WORKLOADS["storybook-256"].classes(twice[:, :128, :128])
 
 
 def test_an_astronaut_painted_in_another_colour_is_alike_and_is_found() -> None:
