@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from fixtures.devices.host import (
+    OPTIONAL_PACKAGES,
     PACKAGES,
     accelerator_kind,
     commit,
@@ -22,6 +24,7 @@ from fixtures.devices.host import (
     software_versions,
 )
 from fixtures.settings import REPOSITORY
+from fixtures.techniques import CATALOGUE
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +60,11 @@ def test_versions_are_read_without_importing_the_packages() -> None:
     assert imported == "[]"
 
 
-def test_a_package_that_is_not_there_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_there_is_absent_and_an_optional_one_is_not_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def version(package: str) -> str:
-        if package == "xformers":
+        if package == "xformers" or package in set(OPTIONAL_PACKAGES) - {"peft"}:
             raise metadata.PackageNotFoundError(package)
         return "1.2.3"
 
@@ -67,7 +72,12 @@ def test_a_package_that_is_not_there_is_absent(monkeypatch: pytest.MonkeyPatch) 
     versions = software_versions()
     assert versions["xformers"] == "absent"
     assert versions["torch"] == "1.2.3"
-    assert set(versions) == {"python", *PACKAGES}
+    assert set(versions) == {"python", "peft", *PACKAGES}
+
+
+def test_what_a_technique_needs_is_named_among_the_software() -> None:
+    wanted = {Requirement(library).name for one in CATALOGUE for library in one.libraries}
+    assert wanted == set(OPTIONAL_PACKAGES)
 
 
 def test_outside_of_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
