@@ -60,7 +60,8 @@ def tests(session: nox.Session) -> None:
 def libraries(session: nox.Session) -> None:
     """Tests of techniques by optional libraries; the other sessions go without them."""
     install(session, *with_groups("tests", "quantization", "optional"))
-    tried = [f"tests/techniques/test_{name}.py" for name in ("half_done_quantized", "optional")]
+    names = ("techniques/test_half_done_quantized", "techniques/test_optional")
+    tried = [f"tests/{name}.py" for name in (*names, "commands/no_ops/test_libraries")]
     session.run("pytest", *tried, "--benchmark-disable", *session.posargs)
 
 

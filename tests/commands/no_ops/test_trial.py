@@ -5,39 +5,27 @@ from __future__ import annotations
 import contextlib
 import logging
 import warnings
-from pathlib import Path
 
 import pytest
 
 from fixtures.commands.errors import CommandError
-from fixtures.commands.no_ops import __main__ as command
-from fixtures.commands.no_ops import shortening, trial
-from fixtures.commands.no_ops.calls import CONTROL, FROM_THE_CATALOGUE, calls
-from fixtures.commands.no_ops.page import page
-from fixtures.commands.no_ops.pipelines import by_class
+from fixtures.commands.no_ops import trial
+from fixtures.commands.no_ops.calls import CONTROL, calls
+from fixtures.commands.no_ops.comparison import difference
+from fixtures.commands.no_ops.making import Call, by_lines
 from fixtures.commands.no_ops.trial import Found
 from fixtures.devices import Trace, global_state
 from fixtures.devices.global_state import attention_backend_put_back
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.counts import Counts
+from tests.commands.no_ops.trying import found_by, tried
 from tests.support.small_workloads import small_workload
 
-CONTROLLED = {CONTROL: 'pipeline.enable_model_cpu_offload(device="cuda")'}
-VERSIONS = {"torch": "2.13.0", "diffusers": "0.42.1", "transformers": "5.23.0"}
-PAGE = Path("docs/no-ops.md")
+CONTROLLED = {CONTROL: Call(by_lines('pipeline.enable_model_cpu_offload(device="cuda")'))}
 
 
 def ignore(_: Found) -> None:
     """Nobody watches."""
-
-
-def found_by(lines: str, name: str = "flux") -> Found:
-    """What a call is found to do on a small workload, which is small already."""
-    device = SimulatedDevice("h200")
-    workload = small_workload(name)
-    with trial.listening() as heard:
-        plain = trial.observed(workload, device)
-    return trial.tried("this", lines, workload, device, plain, set(heard))
 
 
 def test_a_call_that_acts() -> None:
@@ -72,8 +60,13 @@ def test_a_call_for_which_the_run_gives_way() -> None:
     )
 
 
+def test_lines_may_depend_on_the_pipeline_and_write_to_a_folder() -> None:
+    for name in ("group_offload_block", "group_offload_disk"):
+        assert tried(calls()[name], "cogvideox-5b").verdict == "acts", name
+
+
 def test_a_call_that_asks_for_values_acts() -> None:
-    found = found_by(calls()["first_block_cache"])
+    found = tried(calls()["first_block_cache"])
 
     assert (found.verdict, found.why) == ("acts", "asks for values")
 
@@ -97,7 +90,29 @@ def test_what_the_plain_run_is_warned_of_says_nothing() -> None:
     ],
 )
 def test_any_difference_counts(after: Trace) -> None:
-    assert trial.difference(Trace(counts=Counts(totals={"operations": 3})), after)
+    assert difference(Trace(counts=Counts(totals={"operations": 3})), after)
+
+
+def origins(**counts: int) -> Trace:
+    """A run of 300 operations, and which modules called how many of them."""
+    by_origin = {f"aten::add in {kind}": count for kind, count in counts.items()}
+    return Trace(counts=Counts(totals={"operations": 300}), origins=by_origin)
+
+
+def test_another_name_of_a_module_is_no_difference() -> None:
+    plain = origins(Block=40, Attention=260)
+
+    assert not difference(plain, origins(PatchedBlock=40, Attention=260))
+    moved = difference(plain, origins(Block=41, Attention=259))
+    assert moved == "aten::add by module [40, 260] -> [41, 259]"
+    assert difference(plain, origins(Block=300)) == "aten::add by module [40, 260] -> [300]"
+
+
+def test_what_else_differs_is_told_in_numbers() -> None:
+    plain = Trace(counts=Counts(totals={"operations": 3}), component_peak_bytes={"vae": 1024})
+    after = Trace(counts=Counts(totals={"operations": 3}), calls={"vae": 2000})
+
+    assert difference(plain, after) == "calls of vae 0 -> 2,000, peak of vae 1,024 -> 0"
 
 
 def test_loggers_and_warnings_are_heard_and_left_as_they_were() -> None:
@@ -124,10 +139,10 @@ def test_nothing_is_told_where_equal_runs_differ(monkeypatch: pytest.MonkeyPatch
 def test_what_a_call_sets_for_the_whole_process_is_put_back() -> None:
     device, workload = SimulatedDevice("h200"), small_workload("flux")
     plain = trial.observed(workload, device)
-    math = trial.observed(workload, device, calls()["math_backend"])
+    math = trial.observed(workload, device, calls()["math_backend"].making)
 
-    assert trial.difference(plain, math)
-    assert not trial.difference(plain, trial.observed(workload, device))
+    assert difference(plain, math)
+    assert not difference(plain, trial.observed(workload, device))
 
 
 def test_what_a_call_leaves_behind_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,73 +163,3 @@ def test_nothing_is_told_where_the_control_does_not_act(monkeypatch: pytest.Monk
         trial.all_tried(
             small_workload("flux"), SimulatedDevice("h200"), CONTROLLED, CONTROL, ignore
         )
-
-
-def test_every_class_is_cut_to_two_layers_of_its_published_width() -> None:
-    from fixtures.workloads import WORKLOADS
-
-    for kind, name in by_class().items():
-        cut = shortening.shortened(WORKLOADS[name])
-        parts = cut.source.layout.models  # type: ignore[attr-defined]
-        for part, config in cut.source.configs.items():  # type: ignore[attr-defined]
-            is_encoder = part in parts and parts[part].library == "transformers"
-            if is_encoder and kind in shortening.READ_IN_THE_MIDDLE:
-                assert config == WORKLOADS[name].source.configs[part]  # type: ignore[attr-defined]
-                continue
-            for key in shortening.LAYERS:
-                layers = config.get(key, 0)
-                most = layers if isinstance(layers, int) else max(layers)
-                assert most <= shortening.FEWEST_LAYERS, (name, part, key)
-        assert (cut.call.batch, cut.call.steps) == (2, shortening.STEPS)
-
-
-def test_a_workload_without_a_published_configuration_is_refused() -> None:
-    from fixtures.workloads import WORKLOADS
-
-    with pytest.raises(CommandError, match="no published configuration"):
-        shortening.shortened(WORKLOADS["storybook"])
-
-
-def test_every_call_of_the_catalogue_has_lines() -> None:
-    assert set(FROM_THE_CATALOGUE) <= calls().keys()
-
-
-def test_the_page_says_what_was_found() -> None:
-    found = {
-        "FluxPipeline": [Found("slicing", "silent"), Found("tiling", "acts", "peak -10.0%")],
-        "WanPipeline": [Found("slicing", "refused", "no | such"), Found("tiling", "warned", "hm")],
-    }
-
-    text = page(found, VERSIONS)
-
-    assert "| slicing | **nothing** | - |" in text
-    assert "| tiling | acts | warns |" in text
-    assert "| slicing | Wan | `no / such` |" in text
-    assert "torch 2.13.0, diffusers 0.42.1" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--pipeline", "Nothing"], "no workload runs 'Nothing'"),
-        (["--jobs", "0"], "take 1 or more"),
-    ],
-)
-def test_what_cannot_be_tried_is_one_sentence(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command.main(arguments) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_the_stored_page_has_every_class_and_every_call(request: pytest.FixtureRequest) -> None:
-    text = (request.config.rootpath / PAGE).read_text("utf-8")
-    head = (
-        "| call | "
-        + " | ".join(kind.removesuffix("Pipeline") for kind in by_class(every=False))
-        + " |"
-    )
-
-    assert head in text
-    for name in calls():
-        assert f"\n| {name} | " in text, name
