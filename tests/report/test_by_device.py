@@ -69,6 +69,29 @@ def test_a_row_is_a_technique_and_a_column_a_kind_of_device() -> None:
     assert found["unheard_of"] == ["-", "-", "-", "not run"]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_runs_on_a_workload_the_worst_counts(order: int) -> None:
+    """A run that passes hides no failure, and one that could not apply it no verdict."""
+    passed = run("cpu", record("storybook", "bf16", Outcome.PASS))
+    failed = run("cpu", record("storybook", "bf16", Outcome.REGRESSION))
+    lacking = run("cpu", record("storybook", "bf16", unsupported="needs a library"))
+
+    def cell(*runs: RunRecord) -> str:
+        page = by_device_page(runs[::order], ["bf16"])
+        assert "needs a library" not in page
+        return rows(page)["bf16"][0]
+
+    assert cell(passed, failed, lacking) == "**failed: storybook**"
+    assert cell(passed, lacking, passed) == "1 passed"
+    assert cell(passed, lacking) == "1 passed"
+
+
+def test_what_one_device_lacks_another_may_have() -> None:
+    one = run("nvidia-h100", record("sd15", "bf16", unsupported="needs a card", weights="random"))
+    two = run("nvidia-h200", record("sd15", "bf16", Outcome.PASS, weights="random"))
+    assert rows(by_device_page([one, two], ["bf16"]))["bf16"][-1] == "1 passed"
+
+
 def test_what_improved_fails_a_strict_page() -> None:
     found = rows(by_device_page([SIMULATED], ["bf16"], strict=True))
     assert found["bf16"][2] == "**failed: flux**"
@@ -89,8 +112,10 @@ def test_reasons_are_of_what_runs_nowhere_on_a_device() -> None:
 
 
 def test_the_runs_are_named_with_their_workloads() -> None:
-    page = by_device_page([ON_CPU, run("cpu")], [])
-    assert "results of cpu (storybook, storybook-dit, storybook-256, storybook-new)." in page
+    page = by_device_page([ON_CPU, run("cpu"), run("cpu", ON_CPU.scenarios["storybook-bf16"])], [])
+    assert (
+        "results of runs on cpu (storybook, storybook-dit, storybook-256, storybook-new)." in page
+    )
 
 
 def test_the_command_reads_results_and_writes_the_page(
