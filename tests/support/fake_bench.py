@@ -159,6 +159,9 @@ def pytest_configure(config: pytest.Config) -> None:
     PATCH.setattr("fixtures.suite.plugin.open_device", _device)
     PATCH.setattr("fixtures.suite.plugin.observe", _observe)
     PATCH.setattr("fixtures.suite.plugin.in_fresh_process", _in_fresh_process)
+    # The real one imports torch, to name the frozen reference's sources.
+    for judging in ("suite.cases", "commands.refresh"):
+        PATCH.setattr(f"fixtures.{judging}.timing_of", lambda *_: {"steps": 1})
     PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
     PATCH.setattr("fixtures.measuring.sampler.pair_of", _pair)

@@ -31,7 +31,9 @@ def own_environment() -> dict[str, str]:
     """This process' environment, with one thread and without an accelerator.
 
     What pytest-xdist says to its own workers is left out: pytest-benchmark would take the suite for
-    such a worker, and disable itself.
+    such a worker, and disable itself. So is the plugin of hypothesis, which takes a second to
+    import, and which a user's environment does not have.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return {**own, "OMP_NUM_THREADS": "1", VISIBLE: ""}
+    without = {"PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    return {**own, **without, "OMP_NUM_THREADS": "1", VISIBLE: ""}
