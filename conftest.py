@@ -26,6 +26,7 @@ from fixtures.suite.cases import check_catalogues, check_weights
 from fixtures.suite.families import check_families, register_families
 from fixtures.suite.finishing import empty_shard, finish
 from fixtures.suite.hints import names_meant
+from fixtures.suite.interrupts import repeated_interrupts
 from fixtures.suite.parallel import (
     OUTPUT,
     PERF_TESTS,
@@ -226,7 +227,8 @@ def _checked_device(config: pytest.Config) -> Device:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    result = yield
+    with repeated_interrupts():
+        result = yield
     session.config.stash[TO_ITS_END] = True
     return result
 

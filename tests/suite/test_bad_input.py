@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -231,13 +230,7 @@ def interrupted(ready: Callable[[str], bool], *arguments: str, **environment: st
         assert run.stdout is not None
         next(line for line in run.stdout if ready(line))
         run.send_signal(signal.SIGINT)
-        output = ""
-        while run.poll() is None:
-            # Python drops an interrupt that arrives within a `__del__`: ask again, as people do.
-            with suppress(subprocess.TimeoutExpired):
-                output = run.communicate(timeout=20)[0]
-                break
-            run.send_signal(signal.SIGINT)
+        output = run.communicate(timeout=60)[0]
     # pytest ends with its code for an interrupt, or the interpreter with the signal itself; or with
     # pytest's own failure, where it cannot render the traceback.
     expected: tuple[int, ...] = (pytest.ExitCode.INTERRUPTED, -signal.SIGINT)
