@@ -86,6 +86,14 @@ def test_of_several_runs_on_a_workload_the_worst_counts(order: int) -> None:
     assert cell(passed, lacking) == "1 passed"
 
 
+def test_of_what_no_run_supports_the_last_run_says_why() -> None:
+    lacking = run("cpu", record("storybook", "bf16", unsupported="needs a library"))
+    having = run("cpu", record("storybook", "bf16", unsupported="no such kernel"))
+    page = by_device_page([lacking, having], ["bf16"])
+    assert "- CPU: `bf16`: no such kernel" in page
+    assert "needs a library" not in page
+
+
 def test_what_one_device_lacks_another_may_have() -> None:
     one = run("nvidia-h100", record("sd15", "bf16", unsupported="needs a card", weights="random"))
     two = run("nvidia-h200", record("sd15", "bf16", Outcome.PASS, weights="random"))
