@@ -23,9 +23,8 @@ from fixtures.scenarios import Scenario, find_scenario
 ROUNDS = 2000
 
 
-def _empty() -> Scenario:
-    """A scenario whose calls return at once."""
-    scenario = find_scenario("storybook", "sdpa")
+def empty(scenario: Scenario) -> Scenario:
+    """The scenario with calls that return at once."""
     nothing = np.zeros((1, 8, 8, 3))
     return replace(
         scenario, workload=replace(scenario.workload, caller=lambda pipeline, call: nothing)
@@ -33,8 +32,8 @@ def _empty() -> Scenario:
 
 
 def test_an_empty_call(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    scenario = _empty()
-    with left_pair(scenario, CpuDevice()) as (reference, candidate):
+    scenario = find_scenario("storybook", "sdpa")
+    with left_pair(scenario, CpuDevice(), empty) as (reference, candidate):
         rounds = paired_rounds(scenario, reference, candidate, Plan(groups=1, pairs=ROUNDS + 1))
         next(rounds)()  # Loads and places both.
 

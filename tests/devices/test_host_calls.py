@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 import safetensors.torch
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.devices import open_device
@@ -86,6 +86,7 @@ def counted(function: object, *arguments: object, step: object = None) -> HostWo
     return counter.work()
 
 
+@settings(max_examples=8)  # a second each, where much has been imported
 @given(times=st.integers(0, 30))
 def test_functions_and_the_builtins_they_call_are_counted(library: ModuleType, times: int) -> None:
     work = counted(library.work, times)

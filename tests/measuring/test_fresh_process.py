@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
@@ -19,7 +20,13 @@ import pytest
 from fixtures.measuring import fresh_process
 from fixtures.measuring.fresh_process import Change, FreshProcess, FreshReference, process_context
 from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import in_fresh_process, left
+from fixtures.measuring.sampler import (
+    Sampler,
+    beside_its_reference,
+    in_fresh_process,
+    left,
+    pair_of,
+)
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from tests.support.fake_device import FakeDevice
@@ -104,6 +111,21 @@ def test_a_sample_brings_the_rounds_of_another_process(
     assert len(timing.wall_s) == PLAN.rounds
     assert math.isfinite(timing.sample.log_ratio)
     assert 0 < timing.evidence.cpu_share <= 1
+
+
+@pytest.mark.skipif(not CPU.shares_core, reason="processes are bound to a core on Linux only")
+@pytest.mark.parametrize("sampler", [in_fresh_process, beside_its_reference])
+def test_where_both_share_a_core_no_sample_is_taken_by_the_process_that_runs_the_tests(
+    sampler: Callable[..., Sampler],
+) -> None:
+    """What it has done before would be part of the first sample, and of no baseline."""
+    with pytest.raises(ScenarioError, match="ended with code 3: the last line"):
+        sampler(CPU, change(leave))(SCENARIO, PLAN)
+    reference, candidate = pair_of(SCENARIO, CPU)
+    with left(cast(FreshProcess, reference)), left(cast(FreshProcess, candidate)):
+        assert isinstance(candidate, FreshProcess)
+        assert isinstance(reference, FreshReference)
+        assert len({os.getpid(), candidate.pid, reference.pid}) == 3
 
 
 def test_no_process_is_forked_where_cuda_may_be_initialised() -> None:

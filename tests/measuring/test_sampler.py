@@ -16,7 +16,7 @@ from fixtures.measuring.sampler import (
     Sampler,
     TimedElsewhere,
     beside_each_other,
-    in_this_process,
+    beside_its_reference,
     left,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -74,7 +74,7 @@ class Bench:
 
 def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left() -> None:
     bench = Bench()
-    timing = in_this_process(bench.device)(bench.scenario, PLAN)
+    timing = beside_its_reference(bench.device)(bench.scenario, PLAN)
     assert len(timing.groups) == PLAN.groups
     assert timing.sample.log_ratio == pytest.approx(math.log(1.5))
     assert bench.is_left
@@ -92,7 +92,7 @@ def test_a_side_that_fails_leaves_neither_open(
 
     bench = Bench(act)
     with pytest.raises(ScenarioError if error is ZeroDivisionError else error):
-        in_this_process(bench.device)(bench.scenario, PLAN)
+        beside_its_reference(bench.device)(bench.scenario, PLAN)
     assert bench.is_left
 
 
@@ -100,7 +100,7 @@ def test_a_round_that_takes_no_time_is_a_broken_scenario() -> None:
     frozen = fake_scenario(lambda steps=None: None, "fp32")
     scenario = fake_scenario(lambda steps=None: None, others={"fp32": frozen})
     with pytest.raises(ScenarioError, match="a round lasts a finite time above zero") as caught:
-        in_this_process(FakeDevice())(scenario, PLAN)
+        beside_its_reference(FakeDevice())(scenario, PLAN)
     assert caught.value.outcome is Outcome.BROKEN
 
 
@@ -112,7 +112,7 @@ def test_a_control_workload_that_fails_is_a_broken_scenario(
 
     monkeypatch.setattr("fixtures.measuring.control.ControlWorkload", fail)
     with pytest.raises(ScenarioError, match="fake-fp32: ran out of memory on fake"):
-        in_this_process(FakeDevice())(fake_scenario(lambda steps=None: None, "fp32"), PLAN)
+        beside_its_reference(FakeDevice())(fake_scenario(lambda steps=None: None, "fp32"), PLAN)
 
 
 # Elsewhere

@@ -169,7 +169,7 @@ def test_a_further_sample_shows_what_was_seen_so_far_and_the_line_is_cleared() -
     assert bench.line[-1] == ""
 
 
-def test_without_a_sampler_of_its_own_a_latency_is_sampled_in_this_process() -> None:
+def test_without_a_sampler_of_its_own_a_latency_is_sampled_beside_its_reference() -> None:
     bench = Bench()
     bench.measurements.timed(SCENARIO)
     assert bench.log[1] == "here vae_tiling"

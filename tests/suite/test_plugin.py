@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from fixtures.measuring.rounds import Plan
+from fixtures.measuring.rounds import Plan, Round, Timed
 from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
-from fixtures.suite.latency import _benchmarked
+from fixtures.suite.latency import JudgedClock, _benchmarked
 from fixtures.suite.live import Show
 from fixtures.suite.plugin import latencies_of
 from tests.support.fake_device import FakeDevice
@@ -24,7 +24,8 @@ REFERENCE_S, CANDIDATE_S, SET_UP_S = 1.0, 1.5, 100.0
 
 
 DEVICE = FakeDevice(layout_s=SET_UP_S)
-on_the_device_s_clock = pytest.mark.benchmark(timer=DEVICE.clock_s)
+CLOCK = JudgedClock()
+on_the_judged_clock = pytest.mark.benchmark(timer=CLOCK)
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Bench:
         """One timing of the candidate."""
         reference = self._scenario("R", REFERENCE_S)
         candidate = self._scenario("C", CANDIDATE_S, others={"fp32": reference})
-        return _benchmarked(benchmark, DEVICE, show)(candidate, PLAN)
+        return _benchmarked(benchmark, DEVICE, CLOCK, show)(candidate, PLAN)
 
     def _scenario(self, name: str, seconds: float, **options: Any) -> FakeScenario:
         def draw(steps: int | None = None) -> None:
@@ -66,7 +67,7 @@ def enabled(benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch) -> Ben
     return benchmark
 
 
-@on_the_device_s_clock
+@on_the_judged_clock
 def test_the_rounds_that_are_reported_are_the_candidate_s(enabled: BenchmarkFixture) -> None:
     bench = Bench()
     timing = bench.sample(enabled)
@@ -78,14 +79,26 @@ def test_the_rounds_that_are_reported_are_the_candidate_s(enabled: BenchmarkFixt
     assert sorted(bench.left) == ["C", "R"]
 
 
-@on_the_device_s_clock
+def test_the_judged_clock_runs_while_a_round_does_wherever_that_is() -> None:
+    class Elsewhere:
+        def round(self) -> Round:
+            return Round(judged_s=2.0, wall_s=4.0)
+
+    clock = JudgedClock()
+    timed = clock.timing(cast(Timed, Elsewhere()))
+    assert clock() == 0.0
+    assert [timed.round().wall_s, timed.round().wall_s] == [4.0, 4.0]
+    assert clock() == 4.0
+
+
+@on_the_judged_clock
 def test_the_live_line_counts_the_candidate_s_rounds(enabled: BenchmarkFixture) -> None:
     shown: list[str] = []
     Bench().sample(enabled, shown.append)
     assert shown == [f"fake-C: latency, round {number} of 6" for number in range(1, 7)]
 
 
-@on_the_device_s_clock
+@on_the_judged_clock
 @pytest.mark.parametrize("fails_at", [1, 2, 9], ids=["reference", "candidate", "second group"])
 def test_a_round_that_fails_leaves_no_pipeline_open(
     fails_at: int, enabled: BenchmarkFixture

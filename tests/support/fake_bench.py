@@ -141,7 +141,7 @@ class _Frozen:
         return IMAGES[:1]
 
 
-def _pair(scenario: Scenario, device: Device) -> tuple[_Timed, _Timed]:
+def _pair(scenario: Scenario, device: Device, change: object) -> tuple[_Timed, _Timed]:
     return _Timed(0.1), _Timed(0.1 * _ratio(scenario))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.measuring.sampler import in_fresh_process
+from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, left_pair
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE
 from fixtures.techniques.technique import Application
@@ -214,9 +214,13 @@ def faulty(scenario: Scenario) -> Scenario:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the faults into this process, and into those that take further samples."""
+    """Put the faults into this process, and into those that take samples."""
     inject()
     # By name: pytest rewrites the plugin's assertions, and that must come before its import.
     patch = pytest.MonkeyPatch()
-    faulty_process = partial(in_fresh_process, change=faulty)
-    patch.setattr("fixtures.suite.plugin.in_fresh_process", faulty_process)
+    for where, makes in (
+        ("plugin.in_fresh_process", in_fresh_process),
+        ("plugin.beside_its_reference", beside_its_reference),
+        ("latency.left_pair", left_pair),
+    ):
+        patch.setattr(f"fixtures.suite.{where}", partial(makes, change=faulty))

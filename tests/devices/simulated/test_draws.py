@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -31,6 +32,21 @@ class WithoutValues(SimulatedDevice):
         return self
 
 
+# One for all scenarios, as in a run: what it knows of an operation it keeps.
+
+
+@cache
+def drawing() -> SimulatedDevice:
+    """The device that draws."""
+    return SimulatedDevice()
+
+
+@cache
+def without_values() -> WithoutValues:
+    """The same without values."""
+    return WithoutValues()
+
+
 def brief(technique: str, name: str = "storybook", steps: int = STEPS) -> Scenario:
     """The scenario of storybook, with few steps and two images at most."""
     scenario = find_scenario(name, technique)
@@ -48,7 +64,7 @@ def drawn_by_cpu() -> Images:
 @pytest.fixture(scope="module")
 def drawn_in_fp16() -> Images:
     """The image in fp16, by the simulated device."""
-    return observe(brief("fp16"), SimulatedDevice()).images
+    return observe(brief("fp16"), drawing()).images
 
 
 @pytest.mark.parametrize(
@@ -74,12 +90,12 @@ def drawn_in_fp16() -> Images:
 def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_values(
     technique: str, drawn_by_cpu: Images, drawn_in_fp16: Images
 ) -> None:
-    found = observe(brief(technique), SimulatedDevice())
+    found = observe(brief(technique), drawing())
     assert ssim(found.images, drawn_by_cpu) > 0.999
     assert found.inactive is None
     if "offload" in technique and "slicing" not in technique:
         assert largest_difference(found.images, drawn_in_fp16) == 0
-    assert_same_figures(found, observe(brief(technique), WithoutValues()))
+    assert_same_figures(found, observe(brief(technique), without_values()))
 
 
 @pytest.mark.parametrize(
@@ -89,24 +105,24 @@ def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_value
 def test_with_xformers_the_vae_s_techniques_draw_the_cpu_s_image(technique: str, name: str) -> None:
     drawn = observe(brief(technique, name, steps=2), CpuDevice()).images
     scenario = brief(f"{technique}_xformers", name, steps=2)
-    found = observe(scenario, SimulatedDevice())
+    found = observe(scenario, drawing())
     assert ssim(found.images, drawn) > 0.999
     assert found.inactive is None
-    assert_same_figures(found, observe(scenario, WithoutValues()))
+    assert_same_figures(found, observe(scenario, without_values()))
 
 
 @pytest.mark.parametrize("technique", ["fp32", "tf32", "cudnn_benchmark"])
 def test_fp32_is_the_cpu_s_but_for_the_order_of_sums(technique: str, drawn_by_cpu: Images) -> None:
-    found = observe(brief(technique), SimulatedDevice())
+    found = observe(brief(technique), drawing())
     assert largest_difference(found.images, drawn_by_cpu) < 1e-5
 
 
 def test_less_precise_storage_is_seen(drawn_by_cpu: Images) -> None:
     """bf16 and fp8 keep fewer bits than fp16."""
     for technique, least, most in (("bf16", 0.99, 0.9995), ("layerwise_casting", 0.97, 0.995)):
-        found = observe(brief(technique), SimulatedDevice())
+        found = observe(brief(technique), drawing())
         assert least < ssim(found.images, drawn_by_cpu) < most
-        assert_same_figures(found, observe(brief(technique), WithoutValues()))
+        assert_same_figures(found, observe(brief(technique), without_values()))
 
 
 def assert_same_figures(drawn: Observation, undrawn: Observation) -> None:
@@ -123,7 +139,7 @@ def assert_same_figures(drawn: Observation, undrawn: Observation) -> None:
 def test_the_frozen_reference_draws_the_same_there(drawn_by_cpu: Images) -> None:
     """It runs in inference mode, and makes its own time steps: both are the device's matter."""
     scenario = brief("fp32")
-    observations = Observations(SimulatedDevice())
+    observations = Observations(drawing())
     assert observations.difference(scenario, observations.frozen_images(scenario)) < 1e-5
     assert largest_difference(observations.frozen_images(scenario), drawn_by_cpu) < 1e-5
 
@@ -157,8 +173,8 @@ each residual block does to the same embedding."""
 def test_a_traced_unet_draws_the_cpu_s_image_with_the_work_of_the_unet(
     technique: str, untraced: str, drawn_by_cpu: Images
 ) -> None:
-    found = observe(brief(technique), SimulatedDevice())
-    plain = observe(brief(untraced), SimulatedDevice())
+    found = observe(brief(technique), drawing())
+    plain = observe(brief(untraced), drawing())
     assert ssim(found.images, drawn_by_cpu) > 0.999
     assert found.inactive is None
     assert found.leak is None
@@ -177,7 +193,7 @@ def test_a_weight_that_is_changed_on_the_device_changes_the_image(
 ) -> None:
     """Values are computed, not remembered: what offloading brings back is what is used."""
     scenario = brief(technique)
-    with scenario.running(SimulatedDevice()) as pipeline:
+    with scenario.running(drawing()) as pipeline:
         with torch.no_grad():
             weights_of_the_first_convolution(pipeline.unet).mul_(1.5)
         images = scenario.workload.draw(pipeline, steps=STEPS)
