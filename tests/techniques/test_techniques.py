@@ -52,17 +52,14 @@ def _brief(technique: Technique) -> Workload:
         known = technique.settings
         return WORKLOADS["storybook-dit" if "storybook-dit" in known else next(iter(known))]
     kind = "single" if "single" in technique.kinds else min(technique.kinds)
-    # Most processors emulate fp16, in many seconds.
-    return _shortened(WORKLOAD_OF_KIND[kind], 2 if technique.id == "fp16" else 1)
+    return _shortened(WORKLOAD_OF_KIND[kind])
 
 
 @cache
-def _shortened(name: str, shrunk: int = 1) -> Workload:
+def _shortened(name: str) -> Workload:
     workload = WORKLOADS[name]
-    width, height = workload.call.width // shrunk, workload.call.height // shrunk
-    batch = min(2, workload.call.batch)
     return replace(
-        workload, call=replace(workload.call, steps=2, batch=batch, width=width, height=height)
+        workload, call=replace(workload.call, steps=2, batch=min(2, workload.call.batch))
     )
 
 
