@@ -18,11 +18,11 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.quantized_storage import held_bytes, linear_layers
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS
 from tests.support.half_done import Spoil, before_the_last_step, brief, complaint
+from tests.support.libraries import skipped_without_libraries
 
 DIT, UNET = "storybook-dit", "storybook"
 SIMULATED = ("torchao_int8_weight_only", "torchao_float8_weight_only", "quanto_int8")
@@ -86,11 +86,10 @@ CASES: Sequence[tuple[str, str, Spoil, str]] = (
 
 def scenario_param(scenario: Scenario, *more: Any) -> Any:
     """A scenario and what belongs to it, skipped where its library is not installed."""
-    missing = [reason for one in scenario.technique.libraries if (reason := missing_library(one))]
     return pytest.param(
         *(scenario, *more),
         id="-".join((scenario.id, *(one for one in more[:1] if isinstance(one, str)))),
-        marks=pytest.mark.skipif(bool(missing), reason=" and ".join(missing)),
+        marks=skipped_without_libraries(scenario.technique),
     )
 
 

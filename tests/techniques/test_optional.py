@@ -21,11 +21,11 @@ from fixtures.measuring.observation import observe
 from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, adapters, token_merging
-from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.wrapping import CalledWithin
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.half_done import STEPS, Spoil, before_the_last_step, complaint
+from tests.support.libraries import skipped_without_libraries
 
 UNET, LARGE, DIT = "storybook", "storybook-256", "storybook-dit"
 
@@ -45,12 +45,10 @@ def called(name: str, technique: str) -> Workload:
 
 def case(technique: str, workload: str, *more: Any) -> Any:
     """A technique on a workload, and what belongs to it, skipped without its library."""
-    libraries = CATALOGUE[technique].libraries
-    missing = [reason for one in libraries if (reason := missing_library(one))]
     return pytest.param(
         *(technique, workload, *more),
         id="-".join((technique, workload, *(one for one in more[:1] if isinstance(one, str)))),
-        marks=pytest.mark.skipif(bool(missing), reason=" and ".join(missing)),
+        marks=skipped_without_libraries(CATALOGUE[technique]),
     )
 
 

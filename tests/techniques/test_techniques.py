@@ -16,7 +16,6 @@ from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, FAMILIES
-from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.moments import DENOISER, Moment
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models, switched
@@ -66,7 +65,7 @@ def _shortened(name: str) -> Workload:
 def _runs_here(technique: Technique) -> bool:
     return (
         not NEEDS_CUDA & set(technique.needs)
-        and not any(map(missing_library, technique.libraries))
+        and not technique.missing_libraries
         and not any(technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF)
     )
 

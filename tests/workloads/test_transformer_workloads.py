@@ -21,7 +21,6 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.casting import layerwise_casting
-from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.technique import ActivationContext
@@ -64,9 +63,7 @@ def _brief_for(case: Scenario) -> Workload:
 
 def _runs_here(scenario: Scenario) -> bool:
     technique = scenario.technique
-    needs_more = set(technique.needs) - {"accelerator"} or any(
-        map(missing_library, technique.libraries)
-    )
+    needs_more = set(technique.needs) - {"accelerator"} or technique.missing_libraries
     # accelerate refuses to offload leaf by leaf to where the weights are; half precision is slow.
     slow = technique.half and scenario.id not in ("sdxl-fp16", "flux-bf16")
     return not needs_more and not technique.id.startswith("sequential") and not slow

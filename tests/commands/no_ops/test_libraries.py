@@ -19,10 +19,10 @@ from fixtures.devices import Device
 from fixtures.devices.phases import denoiser
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.libraries import missing_library
 from fixtures.techniques.quantized_loading import load_quantized, with_config
 from fixtures.workloads import Workload
 from tests.commands.no_ops.trying import tried
+from tests.support.libraries import skipped_without_libraries
 from tests.support.small_workloads import small_workload
 
 Apply = Callable[[Workload, Device], Iterator[Any]]
@@ -35,9 +35,7 @@ def quantizing(apply: Apply) -> Call:
 
 def needing(name: str, *more: Any) -> Any:
     """A row, skipped where its library is not installed."""
-    libraries = CATALOGUE[technique_of(name)].libraries
-    missing = [reason for one in libraries if (reason := missing_library(one))]
-    marks = pytest.mark.skipif(bool(missing), reason=" and ".join(missing))
+    marks = skipped_without_libraries(CATALOGUE[technique_of(name)])
     return pytest.param(name, *more, marks=marks, id="-".join((name, *more[:1])))
 
 
