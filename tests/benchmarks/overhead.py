@@ -16,7 +16,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.measuring.rounds import Plan, finished, paired_rounds
+from fixtures.measuring.rounds import Plan, Round, finished, paired_rounds
 from fixtures.measuring.sampler import left_pair
 from fixtures.scenarios import Scenario, find_scenario
 
@@ -37,7 +37,7 @@ def test_an_empty_call(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixtur
         rounds = paired_rounds(scenario, reference, candidate, Plan(groups=1, pairs=ROUNDS + 1))
         next(rounds)()  # Loads and places both.
 
-        def setup() -> tuple[tuple[Callable[[], None]], dict[str, object]]:
+        def setup() -> tuple[tuple[Callable[[], Round]], dict[str, object]]:
             return (next(rounds),), {}
 
         start_s = time.perf_counter()
