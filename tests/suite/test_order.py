@@ -97,7 +97,7 @@ def test_one_file_alone_says_what_it_says_in_the_whole_run(
 
 
 def test_real_figures_do_not_depend_on_the_order_either(tmp_path: Path) -> None:
-    one = ("-k", "[storybook-batch8-vae_slicing]")
+    one = ("-k", "[storybook-attention_slicing]")
     options = ("--perf-device", "cpu", "--benchmark-disable", *one)
     forward = run(tmp_path / "forward", *options)
     assert len(forward.scenarios) == 1

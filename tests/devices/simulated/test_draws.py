@@ -22,7 +22,7 @@ from fixtures.scenarios import Scenario, find_scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.similarity import largest_difference, ssim
 
-STEPS = 3
+STEPS = 2
 
 
 class WithoutValues(SimulatedDevice):
