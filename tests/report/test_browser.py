@@ -71,6 +71,16 @@ def test_filters_leave_what_fits_and_count_it(opened: Page) -> None:
     assert shown(opened) == ["storybook-fp32"]
 
 
+def test_a_long_name_beside_an_image_stays_in_its_cell(opened: Page) -> None:
+    opened.set_viewport_size({"width": 500, "height": 800})
+    name = opened.locator("tbody:has(.thumb) td.words > button").first
+    name.evaluate("button => button.textContent = 'channels_last_traced_unet'")
+    inside, cell = (one.bounding_box() for one in (name, name.locator("..")))
+    assert inside is not None
+    assert cell is not None
+    assert inside["x"] + inside["width"] <= cell["x"] + cell["width"]
+
+
 def test_a_click_sorts_by_figure_and_another_turns_it_and_the_rest_stays_last(opened: Page) -> None:
     memory = opened.get_by_role("button", name="peak memory")
     memory.click()
