@@ -1,4 +1,4 @@
-"""Garbage that is younger is found, and what is older is not searched."""
+"""Garbage is collected first, and then only what is younger is searched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from fixtures.devices.garbage import younger_only
+from fixtures.devices.garbage import collector_off, younger_only
 
 
 class Node:
@@ -22,9 +22,18 @@ def left() -> weakref.ref[Node]:
     return weakref.ref(Node())
 
 
+def test_what_was_left_before_is_collected_first() -> None:
+    with collector_off():
+        before = left()
+        with younger_only():
+            assert before() is None
+
+
 def test_only_what_is_younger_is_collected_until_the_end() -> None:
-    older = left()
+    kept = Node()
+    older = weakref.ref(kept)
     with younger_only():
+        del kept
         younger = left()
         gc.collect()
         assert older() is not None
@@ -34,9 +43,6 @@ def test_only_what_is_younger_is_collected_until_the_end() -> None:
 
 
 def test_everything_is_searched_again_whatever_happens() -> None:
-    older = left()
     with pytest.raises(KeyboardInterrupt), younger_only():
         raise KeyboardInterrupt
     assert gc.get_freeze_count() == 0
-    gc.collect()
-    assert older() is None
