@@ -25,7 +25,7 @@ from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.suite.cases import check_catalogues, check_weights
 from fixtures.suite.families import check_families, register_families
 from fixtures.suite.finishing import empty_shard, finish
-from fixtures.suite.hints import names_meant
+from fixtures.suite.hints import suggestions
 from fixtures.suite.interrupts import repeated_interrupts
 from fixtures.suite.parallel import (
     OUTPUT,
@@ -40,14 +40,14 @@ from fixtures.suite.parallel import (
 from fixtures.suite.sharding import cost_s, shard
 from fixtures.suite.stash import (
     DEVICE,
+    FINISHED,
+    NOTHING_JUDGED,
     POSITION,
-    PROVES_NOTHING,
     RECORDED,
     RUN,
     SCENARIOS,
     SETTINGS,
     STORE,
-    TO_ITS_END,
     WORKERS,
 )
 from fixtures.workloads import WorkloadError
@@ -229,7 +229,7 @@ def _checked_device(config: pytest.Config) -> Device:
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     with repeated_interrupts():
         result = yield
-    session.config.stash[TO_ITS_END] = True
+    session.config.stash[FINISHED] = True
     return result
 
 
@@ -296,9 +296,9 @@ def pytest_terminal_summary(
             terminalreporter.write_line(empty_shard(config))
     elif exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and config.option.keyword:
         found = selected_scenarios(config.stash[SETTINGS])
-        terminalreporter.write_line(names_meant(config.option.keyword, found))
-    if PROVES_NOTHING in config.stash:
-        terminalreporter.write_line(config.stash[PROVES_NOTHING], red=True)
+        terminalreporter.write_line(suggestions(config.option.keyword, found))
+    if NOTHING_JUDGED in config.stash:
+        terminalreporter.write_line(config.stash[NOTHING_JUDGED], red=True)
     if not (run.scenarios or run.notes):
         return
     color = terminalreporter.hasmarkup and "NO_COLOR" not in os.environ

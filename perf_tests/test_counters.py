@@ -11,6 +11,6 @@ def test_counters(scenario: Scenario, observed: ScenarioRecord, case: Case, judg
     """There is no noise in a count: one operation more is a regression."""
     if not observed.counts:
         compiled = "operations of compiled code cannot be counted"
-        reason = compiled if scenario.technique.opaque else "no operation was counted"
+        reason = compiled if scenario.technique.compiled else "no operation was counted"
         judge(case.unmeasured(COUNTS, reason, case.entry and case.entry.counts))
     judge(judge_counts(case, observed.counts, observed.origins))

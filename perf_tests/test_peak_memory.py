@@ -1,4 +1,4 @@
-"""No hungrier than its baseline allows, as a whole and in each component."""
+"""Peak memory stays within its baseline's tolerance, as a whole and in each component."""
 
 from fixtures.devices import Device
 from fixtures.records.metrics import PEAK_MEMORY
@@ -24,7 +24,7 @@ def test_peak_memory(
     """
     if not observed.component_peak_bytes:
         compiled = "compiled code allocates past the ledger of tensor storages"
-        reason = compiled if scenario.technique.opaque else "no peak was measured"
+        reason = compiled if scenario.technique.compiled else "no peak was measured"
         judge(case.unmeasured(PEAK_MEMORY, reason, case.entry and case.entry.component_peak_bytes))
     if not case.device_is_known and (note := cases.beside_simulated(scenario, observed)):
         run_record.note(note)

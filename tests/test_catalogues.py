@@ -135,7 +135,7 @@ def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
     [
         ("import nothing_of_this_name\n", 1, "raises ModuleNotFoundError: No module named"),
         ("\n\nraise RuntimeError('two\\nlines')\n", 3, "raises RuntimeError: two lines; mend it"),
-        ("import sys\nsys.exit(3)\n", 2, "raises SystemExit: 3; mend it, or leave the option out."),
+        ("import sys\nsys.exit(3)\n", 2, "raises SystemExit: 3; fix the file or drop the option."),
         ("def f(:\n", 1, "raises SyntaxError: "),
         (TECHNIQUE.replace("warmed", "bf16"), 5, "technique 'bf16' is declared already; give the"),
         (TECHNIQUE * 2, 16, "technique 'warmed' is declared already; give the"),

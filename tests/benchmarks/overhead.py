@@ -17,7 +17,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.measuring.rounds import Plan, Round, finished, paired_rounds
-from fixtures.measuring.sampler import left_pair
+from fixtures.measuring.sampler import open_pair
 from fixtures.scenarios import Scenario, find_scenario
 
 ROUNDS = 2000
@@ -33,7 +33,7 @@ def empty(scenario: Scenario) -> Scenario:
 
 def test_an_empty_call(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = find_scenario("storybook", "sdpa")
-    with left_pair(scenario, CpuDevice(), empty) as (reference, candidate):
+    with open_pair(scenario, CpuDevice(), empty) as (reference, candidate):
         rounds = paired_rounds(scenario, reference, candidate, Plan(groups=1, pairs=ROUNDS + 1))
         next(rounds)()  # Loads and places both.
 

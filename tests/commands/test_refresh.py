@@ -23,7 +23,7 @@ from fixtures.measuring.control import VERSION
 from fixtures.measuring.frozen.program import fingerprint
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
-from fixtures.measuring.recording import put_device, record_of
+from fixtures.measuring.recording import record_device, record_of
 from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import Entry, Sampled
@@ -86,7 +86,7 @@ def recorded(
 
     device = on or FakeDevice(hardware=HERE)
     run = RunRecord(commit="0123456789ab")
-    put_device(run, device)
+    record_device(run, device)
     return refresh.record_entry(
         of,
         Observations(device, observer),
@@ -125,7 +125,7 @@ def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: P
 
 @pytest.mark.parametrize("technique", ["fp16", "fp32"])
 def test_an_entry_says_what_was_timed_and_against_which_frozen_reference(technique: str) -> None:
-    made = recorded(of=SCENARIO.beside(technique))
+    made = recorded(of=SCENARIO.with_technique(technique))
     assert made.recorded.timing == {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
 
 

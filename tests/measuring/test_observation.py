@@ -40,7 +40,7 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         return IMAGES
 
     seen = observe(fake_scenario(drawn), device)
-    telling = fake_scenario(drawn).workload.telling_steps
+    telling = fake_scenario(drawn).workload.representative_steps
     assert calls == [{"steps": WARM_UP_STEPS}, {"steps": STEPS}, {"steps": telling}]
     assert seen == Observation(
         scenario="fake-tried",
@@ -68,7 +68,7 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
     device = FakeDevice(trace=Trace(component_peak_bytes={WHOLE: 1000}), counted=counts(mm=5))
     scenario = fake_scenario(drawn)
     assert observe(scenario, device).counts == counts(mm=5)
-    assert calls[2:] == 2 * [{"steps": scenario.workload.telling_steps}]
+    assert calls[2:] == 2 * [{"steps": scenario.workload.representative_steps}]
 
 
 def test_the_activation_check_s_complaint_is_kept() -> None:
@@ -119,7 +119,7 @@ def test_the_host_s_calls_are_counted_along_only_without_torch_s_and_in_so_few_s
 
     scenario = fake_scenario(drawn, scheduler=scheduler)
     assert scenario.workload.call.steps == 4
-    monkeypatch.setattr(scenario.workload, "telling_steps", telling)
+    monkeypatch.setattr(scenario.workload, "representative_steps", telling)
     work = observe(scenario, FakeDevice(lacks=lacks)).host_work
     assert len(calls) == (2 if lacks and telling == 4 else 3)
     assert work.steps == calls[-1] == telling

@@ -14,12 +14,12 @@ from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import (
     entry_of,
     new_run,
-    put_device,
-    put_images,
-    put_observation,
     put_scenario,
-    put_timings,
+    record_device,
+    record_images,
+    record_observation,
     record_of,
+    record_timings,
     recorded,
 )
 from fixtures.records.baselines import Baseline, DeviceFacts
@@ -44,7 +44,7 @@ def test_the_device_is_recorded_with_its_software_and_its_caveat() -> None:
     run = new_run()
     device = FakeDevice(caveat="figures are computed, not measured")
     for _ in range(2):
-        put_device(run, device)
+        record_device(run, device)
     assert run.device_key == "fake"
     assert run.hardware == device.hardware
     assert run.software == software_versions()
@@ -70,7 +70,7 @@ def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
         bound_s=0.25,
         origins={"Linear": 10},
     )
-    put_observation(record, simulated, None)
+    record_observation(record, simulated, None)
     assert record.component_peak_bytes == {WHOLE: 1000, "vae": 400}
     assert record.counts == counts(mm=10)
     assert record.origins == {"Linear": 10}
@@ -78,7 +78,7 @@ def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     assert record.host_bytes == {"pinned": 7}
     assert record.bound_ms == 250.0
     assert record.reference_peak_bytes is None
-    put_observation(record, observation(), observation(component_peak_bytes={WHOLE: 4000}))
+    record_observation(record, observation(), observation(component_peak_bytes={WHOLE: 4000}))
     assert record.reference_peak_bytes == 4000
     assert record.bound_ms is None
 
@@ -86,10 +86,10 @@ def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
 def test_images_are_recorded_with_their_differences_from_the_reference_s() -> None:
     record = record_of(new_run(), SCENARIO)
     reference = observation("storybook-fp32")
-    put_images(record, reference, reference)
+    record_images(record, reference, reference)
     assert len(record.images) == 1
     assert record.differences == []
-    put_images(record, observation(images=IMAGES[1:]), reference)
+    record_images(record, observation(images=IMAGES[1:]), reference)
     assert len(record.differences) == 1
 
 
@@ -97,7 +97,7 @@ def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
     fake = fake_scenario(print)
     record = record_of(new_run(), fake)
     timings = [timing(0.5, judged_ms=ms) for ms in (90.0, 100.0, 200.0)]
-    put_timings(record, fake, timings)
+    record_timings(record, fake, timings)
     assert record.timings == timings
     assert record.wall_ms == statistics.median(one.wall_ms for one in timings)
     assert record.timed_against == "fp32"
@@ -109,12 +109,12 @@ def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
 
 def test_against_the_frozen_reference_the_speed_up_is_over_fp32_s_own_timings() -> None:
     record = record_of(new_run(), SCENARIO)
-    put_timings(record, SCENARIO, [timing(0.5)] * 3, [timing(1.5)] * 2)
+    record_timings(record, SCENARIO, [timing(0.5)] * 3, [timing(1.5)] * 2)
     assert record.timed_against == "the frozen reference"
     assert record.speedup is not None
     assert record.speedup.estimate == pytest.approx(3.0)
     assert record.ratios == pytest.approx([0.5] * 3)
-    put_timings(record, SCENARIO, [timing(0.5)])
+    record_timings(record, SCENARIO, [timing(0.5)])
     assert record.speedup is None, "without fp32 nobody knows"
 
 
@@ -125,7 +125,7 @@ def test_against_the_frozen_reference_the_speed_up_is_over_fp32_s_own_timings() 
 )
 def test_the_reference_has_no_speed_up_over_itself(fp32: Scenario) -> None:
     record = record_of(new_run(), fp32)
-    put_timings(record, fp32, [timing()], [timing()])
+    record_timings(record, fp32, [timing()], [timing()])
     assert record.speedup is None
     assert record.wall_ms == 100.0
 
@@ -215,7 +215,7 @@ def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> Non
     run = recorded(SCENARIO, observations(FakeDevice()))
     record = run.scenarios[SCENARIO.id]
     record.ssim = 0.123456789
-    put_timings(record, SCENARIO, [timing(1 / 3, judged_ms=100 / 3)])
+    record_timings(record, SCENARIO, [timing(1 / 3, judged_ms=100 / 3)])
     entry = entry_of(run, record, "why", {"steps": 3})
     assert entry.ssim == 0.123457
     assert entry.ratios == (0.33333,)

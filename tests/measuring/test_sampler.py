@@ -15,8 +15,8 @@ from fixtures.measuring.rounds import Plan, Round, Timed
 from fixtures.measuring.sampler import (
     Sampler,
     TimedElsewhere,
-    beside_each_other,
     beside_its_reference,
+    cross_env_sampler,
     left,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -184,7 +184,7 @@ def place_both(base: Timed, head: Timed) -> None:
 
 def interleaved(base: Side, head: Side) -> Sampler:
     """Their rounds alternate."""
-    return beside_each_other(base, head, place_both, shares_core=False)
+    return cross_env_sampler(base, head, place_both, shares_core=False)
 
 
 def test_head_is_timed_beside_base_which_is_the_reference() -> None:
@@ -259,7 +259,7 @@ def test_base_runs_on_the_core_of_head_while_head_is_timed(sleepers: tuple[int, 
         Side("base", log, 1.0, pid=sleepers[0]),
         Watching("head", log, 1.1, pid=sleepers[1]),
     )
-    timing = beside_each_other(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
+    timing = cross_env_sampler(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
     assert timing.sample.log_ratio == pytest.approx(math.log(1.1))
     assert all(len(cores[0]) == 1 and cores[0] == cores[1] for cores in seen)
     assert [one.cpu_affinity() for one in processes] == before
@@ -274,5 +274,5 @@ def test_both_are_closed_whatever_fails_on_one_core(fails: str, sleepers: tuple[
     base = Side("base", log, 1.0, fails=fails, pid=sleepers[0])
     head = Side("head", log, 1.0, pid=sleepers[1])
     with pytest.raises(ScenarioError, match=f"{fails} failed"):
-        beside_each_other(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
+        cross_env_sampler(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
     assert log.count("close base") == log.count("close head") == 1

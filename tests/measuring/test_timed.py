@@ -14,10 +14,17 @@ from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.failures import scenario_errors
 from fixtures.measuring.observation import WARM_UP_STEPS
-from fixtures.measuring.rounds import Plan, Round, RunsBeside, Timed, finished, paired_rounds
+from fixtures.measuring.rounds import (
+    ConcurrentReference,
+    Plan,
+    Round,
+    Timed,
+    finished,
+    paired_rounds,
+)
 from fixtures.measuring.sampler import pair_of
 from fixtures.measuring.timed import (
-    MOST_SETTLING,
+    MAX_SETTLING,
     TimedControl,
     TimedFrozen,
     TimedPipeline,
@@ -69,7 +76,7 @@ class Bench:
 
     def pair(
         self, seconds: Callable[[int], float] = lambda number: CANDIDATE_S
-    ) -> tuple[Timed | RunsBeside, Timed]:
+    ) -> tuple[Timed | ConcurrentReference, Timed]:
         """The reference R and the candidate C."""
         reference = self.scenario(lambda number: REFERENCE_S, "R")
         return pair_of(self.scenario(seconds, "C", others={"fp32": reference}), self.device)
@@ -155,7 +162,7 @@ def test_what_the_device_s_watch_sees_goes_with_the_round_and_the_evidence(bench
     [
         (lambda number: 1.0, 2),
         (lambda number: {1: 1.5, 2: 1.2}.get(number, 1.0), 4),
-        (lambda number: 0.5**number, 1 + MOST_SETTLING),
+        (lambda number: 0.5**number, 1 + MAX_SETTLING),
     ],
     ids=["at once", "in the end", "never"],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.records.codec import RecordError
-from fixtures.records.fit import FITS, LEAST_CONTEXT_BYTES, MOST_CONTEXT_BYTES
+from fixtures.records.fit import FITS, MAX_CONTEXT_BYTES, MIN_CONTEXT_BYTES
 from fixtures.records.metrics import GIB, MIB
 from tests.support.fits import fit, way
 
@@ -13,10 +13,10 @@ from tests.support.fits import fit, way
 @pytest.mark.parametrize(
     ("left_bytes", "fits"),
     [
-        (MOST_CONTEXT_BYTES, "yes"),
-        (MOST_CONTEXT_BYTES - 1, "barely"),
-        (LEAST_CONTEXT_BYTES, "barely"),
-        (LEAST_CONTEXT_BYTES - 1, "no"),
+        (MAX_CONTEXT_BYTES, "yes"),
+        (MAX_CONTEXT_BYTES - 1, "barely"),
+        (MIN_CONTEXT_BYTES, "barely"),
+        (MIN_CONTEXT_BYTES - 1, "no"),
         (-GIB, "no"),
     ],
 )
@@ -40,7 +40,7 @@ def test_more_host_memory_than_there_is_does_not_fit() -> None:
 
 def test_the_cheapest_that_fits_is_first_and_what_lacks_least_before_what_lacks_more() -> None:
     fast, slow = way(("fast",), bound_ms=1.0), way(("slow",), bound_ms=2.0)
-    barely = way(("barely",), needed_bytes=24 * GIB - LEAST_CONTEXT_BYTES, bound_ms=0.5)
+    barely = way(("barely",), needed_bytes=24 * GIB - MIN_CONTEXT_BYTES, bound_ms=0.5)
     near, far = way(("near",), needed_bytes=25 * GIB), way(("far",), needed_bytes=30 * GIB)
     found = fit(far, barely, slow, near, fast)
     assert [one.name for one in found.in_order()] == ["fast", "slow", "barely", "near", "far"]

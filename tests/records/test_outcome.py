@@ -77,7 +77,7 @@ def test_an_error_raised_again_has_no_traceback_that_keeps_tensors_alive() -> No
     try:
         raise ERROR
     except ScenarioError as error:
-        again = error.again()
+        again = error.without_traceback()
     assert again.__traceback__ is None
     assert fields(again) == fields(ERROR)
 

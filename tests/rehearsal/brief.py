@@ -22,7 +22,7 @@ def shorten_calls(workloads: ModuleType) -> None:
     for name, size in (("storybook", {}), ("sd15", {"width": SIDE_PX, "height": SIDE_PX})):
         workload = workloads.WORKLOADS[name]
         workload.call = replace(workload.call, steps=STEPS, **size)
-        workload.timed_steps, workload.telling_steps = TIMED_STEPS, STEPS
+        workload.timed_steps, workload.representative_steps = TIMED_STEPS, STEPS
 
 
 def take_few_samples(refreshing: ModuleType) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fixtures.records.metrics import PEAK_MEMORY, SSIM
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.charts import (
-    MOST_NAMED,
+    MAX_NAMED,
     choice_chart,
     pareto,
     quality_chart,
@@ -84,7 +84,7 @@ def test_words_from_outside_are_no_markup_and_no_formula() -> None:
 
 def test_of_many_techniques_only_the_best_are_named() -> None:
     # The first is the fastest and the smallest.
-    crowd = [record(f"t{n}", 1.0 + n, (1 + n) * MIB) for n in range(MOST_NAMED + 1)]
+    crowd = [record(f"t{n}", 1.0 + n, (1 + n) * MIB) for n in range(MAX_NAMED + 1)]
     svg = drawn(*crowd)
     assert "1  t0" in svg
     assert "t7" not in svg

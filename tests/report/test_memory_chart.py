@@ -12,7 +12,7 @@ from fixtures.records.metrics import GIB, MIB
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timeline import Timeline
-from fixtures.report.memory_chart import MOST_CHARTS, POINTS, memory_charts
+from fixtures.report.memory_chart import MAX_CHARTS, POINTS, memory_charts
 from tests.support.runs import run_record, scenario_record, verdict
 
 NAME = "sd15-autocast"
@@ -53,10 +53,10 @@ def test_memory_is_drawn_where_the_peak_moved(outcome: Outcome | None, charts: i
 
 
 def test_a_few_scenarios_are_drawn_and_those_of_both_sides_alone() -> None:
-    names = [f"t{number}" for number in range(MOST_CHARTS + 2)]
+    names = [f"t{number}" for number in range(MAX_CHARTS + 2)]
     base = run(*names, live_bytes=(MIB,))
     head = run(*names, live_bytes=(2 * MIB,), outcome=Outcome.REGRESSION)
-    assert "\n".join(memory_charts(base, head)).count("```mermaid") == MOST_CHARTS
+    assert "\n".join(memory_charts(base, head)).count("```mermaid") == MAX_CHARTS
     assert memory_charts(run_record(), head) == []
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fixtures.records.metrics import RATIO
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Group
-from fixtures.report.scenario_charts import MOST_HOLDERS, REST, Scale, memory, ratios, rounds
+from fixtures.report.scenario_charts import MAX_HOLDERS, REST, Scale, memory, ratios, rounds
 from tests.support.runs import MIB, scenario_record, timing, verdict
 
 BROKEN = [math.nan, math.inf, 0.0, -1.0]
@@ -128,13 +128,13 @@ def test_the_peak_is_the_highest_place_and_empty_phases_are_left_out() -> None:
 
 
 def test_the_small_holders_of_the_peak_are_added_up() -> None:
-    few = {f"holder{number}": MIB for number in range(MOST_HOLDERS)}
+    few = {f"holder{number}": MIB for number in range(MAX_HOLDERS)}
     chart = memory(scenario_record("fp16", timeline=timeline(**few, large=2 * MIB, tiny=1)))
     assert chart is not None
     texts = [text for _, _, text in chart.holders]
     assert texts[0] == "large 2.00 MiB"
     assert texts[-1] == f"{REST} 1.00 MiB"
-    assert len(texts) == MOST_HOLDERS + 1
+    assert len(texts) == MAX_HOLDERS + 1
 
 
 def test_a_phase_that_is_too_short_for_its_name_has_none() -> None:

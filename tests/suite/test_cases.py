@@ -18,7 +18,7 @@ from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
-from fixtures.verdicts.statistics import NO_OTHERS, spread_of
+from fixtures.verdicts.statistics import NO_PRIOR, spread_of
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, scenario_record
 
@@ -87,7 +87,7 @@ def test_the_steps_are_those_of_the_call_that_is_counted(
 ) -> None:
     found = cases(tmp_path, {})
     assert FP16.workload.call.steps == 20
-    assert FP16.workload.telling_steps == 3
+    assert FP16.workload.representative_steps == 3
     case = replace(found, device=FakeDevice(name=device)).case(FP16)
     assert case.counted_steps == steps
 
@@ -107,7 +107,7 @@ def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Pat
         "storybook-fp16: peak memory 600.00 MiB, simulated 512.00 MiB (+17.2 %)"
     )
     assert found.beside_simulated(FP16, scenario_record("fp16")) == ""
-    assert found.beside_simulated(FP16.beside("bf16"), record) == ""
+    assert found.beside_simulated(FP16.with_technique("bf16"), record) == ""
     itself = replace(found, device=FakeDevice(key="simulated"))
     assert itself.beside_simulated(FP16, record) == ""
 
@@ -174,13 +174,13 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
     found = cases(tmp_path, entries)
     logs = {name: entry.log_ratios for name, entry in entries.items()}
     techniques = [logs[name] for name in ("bf16", "sdpa", "channels_last")]
-    of_fp16, of_fp32 = found.case(fp16).others, found.case(fp16.reference).others
+    of_fp16, of_fp32 = found.case(fp16).prior, found.case(fp16.reference).prior
     if has_frozen_reference:
-        assert of_fp16 == spread_of([logs["fp32"], *techniques]) != NO_OTHERS
-        assert of_fp32 == spread_of([logs["fp16"], *techniques]) != NO_OTHERS
+        assert of_fp16 == spread_of([logs["fp32"], *techniques]) != NO_PRIOR
+        assert of_fp32 == spread_of([logs["fp16"], *techniques]) != NO_PRIOR
     else:
-        assert of_fp16 == spread_of(techniques) != NO_OTHERS
-        assert of_fp32 == NO_OTHERS
+        assert of_fp16 == spread_of(techniques) != NO_PRIOR
+        assert of_fp32 == NO_PRIOR
 
 
 def test_a_corrupt_baseline_is_refused(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_packages_that_changed_since_are_named(tmp_path: Path) -> None:
     now = software_versions()
     changed = found.changed(found.case(FP16))
     assert f"torch 2.12.0 -> {now['torch']}" in changed
-    assert found.changed(found.case(FP16.beside("bf16"))) == []
+    assert found.changed(found.case(FP16.with_technique("bf16"))) == []
 
 
 @pytest.mark.parametrize(

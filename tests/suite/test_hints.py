@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.scenarios import scenarios
-from fixtures.suite.hints import names_meant
+from fixtures.suite.hints import suggestions
 
 FOUND = scenarios(["storybook"])
 
@@ -19,12 +19,12 @@ FOUND = scenarios(["storybook"])
     ],
 )
 def test_the_closest_names_are_given(keyword: str, meant: str) -> None:
-    sentence = names_meant(keyword, FOUND)
+    sentence = suggestions(keyword, FOUND)
     assert sentence.startswith(f"-k {keyword!r} selects no scenario; did you mean ")
     assert meant in sentence
     assert "--collect-only" in sentence
 
 
 def test_where_nothing_comes_close_only_the_list_is_named() -> None:
-    assert "did you mean" not in names_meant("zzz", FOUND)
-    assert "--collect-only" in names_meant("zzz", FOUND)
+    assert "did you mean" not in suggestions("zzz", FOUND)
+    assert "--collect-only" in suggestions("zzz", FOUND)

@@ -190,7 +190,7 @@ def test_the_speed_up_is_over_fp32_s_own_latency_where_that_was_timed() -> None:
 
 def test_fp32_is_sampled_once_for_all_speed_ups() -> None:
     bench = Bench()
-    for scenario in (SCENARIO, SCENARIO.beside("vae_slicing")):
+    for scenario in (SCENARIO, SCENARIO.with_technique("vae_slicing")):
         record, _ = bench.measurements.timed(scenario, bench.first)
         assert record.speedup is not None
     assert bench.log.count("here fp32") == 1
@@ -205,7 +205,7 @@ def test_without_fp32_s_latency_there_is_no_speed_up_and_it_is_tried_once(failin
         ratios=(1.0, broken, 1.0) if failing == "timed" else (1.0,),
         stored=False,
     )
-    for scenario in (SCENARIO, SCENARIO.beside("vae_slicing")):
+    for scenario in (SCENARIO, SCENARIO.with_technique("vae_slicing")):
         record, _ = bench.measurements.timed(scenario, bench.first)
         assert record.timings
         assert record.speedup is None

@@ -157,7 +157,7 @@ def test_techniques_that_are_compared_are_one_group_and_the_reference_joins_none
     assert groups.keys() == {one.id for one in found}
     for one in found:
         for claim in one.technique.claims:
-            other = one.beside(claim.than)
+            other = one.with_technique(claim.than)
             if other.id in groups and not other.is_reference:
                 assert groups[one.id] == groups[other.id]
     reference = found[0].reference.id

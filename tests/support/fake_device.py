@@ -111,7 +111,7 @@ class FakeDevice:
         return contextlib.nullcontext()
 
     @contextlib.contextmanager
-    def observe(self, pipeline: Any, *, opaque: bool = False) -> Iterator[Trace]:
+    def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
         """What runs inside shows what the test says."""
         yield replace(self.trace)
 

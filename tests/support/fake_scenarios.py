@@ -42,7 +42,7 @@ class FakeWorkload:
     weights = ""
     default_weights = ""
     call = SimpleNamespace(steps=STEPS)
-    telling_steps = 3
+    representative_steps = 3
     steps_of_timed_call = STEPS
     frozen: FrozenSource | None = None
     is_embedded = False
@@ -62,9 +62,9 @@ class FakeScenario(Scenario):
     @property
     def reference(self) -> Scenario:
         """Itself, or the one that the test gave."""
-        return self if self.is_reference else self.beside(REFERENCE)
+        return self if self.is_reference else self.with_technique(REFERENCE)
 
-    def beside(self, technique: str) -> Scenario:
+    def with_technique(self, technique: str) -> Scenario:
         """The one that the test gave."""
         return self.others[technique]
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, left_pair
+from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, open_pair
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE
 from fixtures.techniques.technique import Application
@@ -210,7 +210,7 @@ def inject() -> None:
 def faulty(scenario: Scenario) -> Scenario:
     """The scenario with its fault, in a process that knows of none yet."""
     inject()
-    return scenario.beside(scenario.technique.id)
+    return scenario.with_technique(scenario.technique.id)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -221,6 +221,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for where, makes in (
         ("plugin.in_fresh_process", in_fresh_process),
         ("plugin.beside_its_reference", beside_its_reference),
-        ("latency.left_pair", left_pair),
+        ("latency.open_pair", open_pair),
     ):
         patch.setattr(f"fixtures.suite.{where}", partial(makes, change=faulty))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fixtures.records.fit import Fit, Way
+from fixtures.records.fit import Configuration, Fit
 from fixtures.records.metrics import GIB
 
 DEFAULTS: dict[str, Any] = {
@@ -22,12 +22,12 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def way(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Way:
+def way(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Configuration:
     """A way with these figures and otherwise the same ones as any other."""
-    return Way(techniques=tuple(techniques), **{**DEFAULTS, **figures})
+    return Configuration(techniques=tuple(techniques), **{**DEFAULTS, **figures})
 
 
-def fit(*found: Way, memory_bytes: int = 24 * GIB, **facts: Any) -> Fit:
+def fit(*found: Configuration, memory_bytes: int = 24 * GIB, **facts: Any) -> Fit:
     """What is known of these ways on a card."""
     return Fit(
         workload="flux",

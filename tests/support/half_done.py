@@ -10,8 +10,8 @@ from typing import Any
 from fixtures.devices import Device
 from fixtures.devices.phases import denoiser
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.moments import noted
 from fixtures.techniques.skipping import linear_work
+from fixtures.techniques.snapshots import record_snapshots
 from fixtures.techniques.technique import ActivationContext
 from fixtures.workloads import WORKLOADS, Workload
 
@@ -50,12 +50,12 @@ def complaint(name: str, workload: Workload, device: Device, spoil: Spoil) -> st
         spoil(pipeline)
         workload.draw(pipeline, steps=STEPS)
         with (
-            noted(pipeline, device) as moments,
+            record_snapshots(pipeline, device) as snapshots,
             linear_work(pipeline) as work,
-            device.observe(pipeline, opaque=technique.opaque) as trace,
+            device.observe(pipeline, compiled=technique.compiled) as trace,
         ):
             workload.draw(pipeline, steps=steps)
-        context = ActivationContext(pipeline, trace, moments, workload, device, work)
+        context = ActivationContext(pipeline, trace, snapshots, workload, device, work)
         return technique.activation_check(context)
 
 

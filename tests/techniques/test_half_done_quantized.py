@@ -137,7 +137,7 @@ def test_the_simulated_device_draws_it_or_says_why_not(case: Scenario) -> None:
     if case.technique.id not in SIMULATED:
         assert "simulated tensor" in str(case.unsupported(device))
         return
-    half, found = observe(case.beside("fp16"), device), observe(case, device)
+    half, found = observe(case.with_technique("fp16"), device), observe(case, device)
     assert found.inactive is None
     assert found.fault is None
     assert 0.9 < ssim(found.images, half.images) < 1

@@ -114,7 +114,7 @@ def test_the_simulated_device_draws_it_or_says_why_not(technique: str, name: str
     if technique == "token_merging":
         assert "no generator of random numbers" in str(scenario.unsupported(device))
         return
-    found, half = observe(scenario, device), observe(scenario.beside("fp16"), device)
+    found, half = observe(scenario, device), observe(scenario.with_technique("fp16"), device)
     assert found.inactive is None
     assert found.fault is None
     assert ssim(found.images, half.images) >= CATALOGUE[technique].min_ssim(name)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.measuring.trial import try_way
+from fixtures.measuring.trial import try_configuration
 from fixtures.records.counts import BYTES_TO_DEVICE, BYTES_TO_HOST
 from fixtures.records.run import PAGEABLE, PINNED, WHOLE
 from fixtures.scenarios import Scenario, scenarios
@@ -38,7 +38,7 @@ def brief(name: str) -> Workload:
 @pytest.mark.parametrize("case", SHOWN, ids=lambda one: str(one.id))
 def test_lines_and_technique_take_the_same(case: Scenario) -> None:
     workload, technique = brief(case.workload.name), case.technique
-    way = try_way(workload, [technique], DEVICE)
+    way = try_configuration(workload, [technique], DEVICE)
     with Scenario(workload, technique).running(PLAIN) as pipeline:
         with PLAIN.observe(pipeline) as trace:
             workload.draw(pipeline, steps=3)
@@ -102,5 +102,5 @@ def test_what_the_lines_switch_is_put_back() -> None:
     from fixtures.devices.global_state import read_global_state
 
     before = read_global_state()
-    try_way(brief("sd15"), [CATALOGUE["tf32"]], DEVICE)
+    try_configuration(brief("sd15"), [CATALOGUE["tf32"]], DEVICE)
     assert read_global_state() == before

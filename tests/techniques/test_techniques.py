@@ -16,9 +16,9 @@ from fixtures.devices.global_state import changed_state, read_global_state
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE, FAMILIES
-from fixtures.techniques.moments import DENOISER, Moment
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models, switched
+from fixtures.techniques.snapshots import DENOISER, Snapshot
 from fixtures.techniques.technique import ActivationContext, Technique, UnknownTechniqueError
 from fixtures.techniques.vae import expected_tiles
 from fixtures.techniques.wrapping import CalledWithin
@@ -129,8 +129,8 @@ def test_the_activation_check_complains_where_the_technique_was_not_applied(
         plain = CATALOGUE["bf16" if technique.id == "fp32" else "fp32"]
     with plain.applied(workload, device) as pipeline, device.observe(pipeline) as trace:
         workload.draw(pipeline)
-    moments = [Moment(DENOISER, read_global_state())]
-    context = ActivationContext(pipeline, trace, moments, workload, device)
+    snapshots = [Snapshot(DENOISER, read_global_state())]
+    context = ActivationContext(pipeline, trace, snapshots, workload, device)
     complaint = technique.activation_check(context)
     assert complaint
     assert "\n" not in complaint

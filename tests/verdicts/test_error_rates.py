@@ -26,7 +26,7 @@ RUNS = 1000
 PROCESSES = 10
 OTHERS = 11
 """Processes of a baseline, and further scenarios beside it, each with a spread of its own."""
-MOST_FALSE_ALARMS = RUNS * REGRESSION_ERROR + 3 * math.sqrt(RUNS * REGRESSION_ERROR)
+MAX_FALSE_ALARMS = RUNS * REGRESSION_ERROR + 3 * math.sqrt(RUNS * REGRESSION_ERROR)
 """What a rate of the stated error stays below in all but one of a thousand simulations."""
 
 
@@ -38,7 +38,7 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
     for _ in range(RUNS):
         ratios = tuple(np.exp(chance.normal(0, deviation, PROCESSES)))
         others = spread_of([list(chance.normal(0, scale, PROCESSES)) for scale in scales])
-        on = case(entry=timed(ratios), others=others)
+        on = case(entry=timed(ratios), prior=others)
         samples: list[Sample] = []
         outcome = Outcome.INCONCLUSIVE
         while outcome is Outcome.INCONCLUSIVE and len(samples) < MAX_SAMPLES:
@@ -51,7 +51,7 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
 @pytest.mark.parametrize("deviation", [0.02, 0.10, 0.30])
 def test_unchanged_code_fails_in_at_most_half_a_percent_of_comparisons(deviation: float) -> None:
     alarms = outcomes(0.0, deviation, seed=1).count(Outcome.REGRESSION)
-    assert alarms <= MOST_FALSE_ALARMS
+    assert alarms <= MAX_FALSE_ALARMS
 
 
 def test_a_rule_that_forgets_its_further_samples_would_be_caught(
@@ -59,7 +59,7 @@ def test_a_rule_that_forgets_its_further_samples_would_be_caught(
 ) -> None:
     monkeypatch.setattr(latency, "regression_error", lambda _: REGRESSION_ERROR)
     alarms = outcomes(0.0, 0.10, seed=1).count(Outcome.REGRESSION)
-    assert alarms > MOST_FALSE_ALARMS
+    assert alarms > MAX_FALSE_ALARMS
 
 
 def test_unchanged_code_on_a_quiet_machine_passes() -> None:
@@ -75,9 +75,9 @@ def test_a_slowdown_of_30_percent_always_fails() -> None:
 @pytest.mark.parametrize("deviation", [0.02, 0.05])
 def test_a_loss_that_a_pass_rules_out_seldom_passes(deviation: float) -> None:
     """Each sample may pass it in 5 % of cases; further samples add to that, bounded here."""
-    passed = outcomes(RATIO_TOLERANCE.same.excluded, deviation, seed=4).count(Outcome.PASS)
+    passed = outcomes(RATIO_TOLERANCE.same.pass_bound, deviation, seed=4).count(Outcome.PASS)
     assert passed <= 0.18 * RUNS
-    larger = outcomes(2 * RATIO_TOLERANCE.same.excluded, deviation, seed=5).count(Outcome.PASS)
+    larger = outcomes(2 * RATIO_TOLERANCE.same.pass_bound, deviation, seed=5).count(Outcome.PASS)
     assert larger <= 0.06 * RUNS
 
 

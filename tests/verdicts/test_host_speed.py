@@ -69,7 +69,7 @@ def test_a_gross_loss_fails_however_fast_the_host_is(
     tolerance: Tolerance, reference_ms: float
 ) -> None:
     baseline = math.exp(sum(STORED.log_ratios) / len(STORED.log_ratios))
-    ratio = baseline * (1 + tolerance.elsewhere.regression + 0.01)
+    ratio = baseline * (1 + tolerance.other_hardware.regression + 0.01)
     assert judged(ratio, reference_ms, tolerance)[0].outcome is Outcome.REGRESSION
 
 
@@ -103,10 +103,10 @@ def test_limits_widen_with_the_distance_and_never_beyond_those_of_other_hardware
                 continue
             one, other = margin_at(tolerance, near), margin_at(tolerance, far)
             assert tolerance.same.regression <= one.regression <= other.regression
-            assert other.regression <= tolerance.elsewhere.regression
-            assert tolerance.same.excluded <= one.excluded <= other.excluded
-            assert other.excluded <= tolerance.elsewhere.excluded
-            assert one.regression <= one.excluded
+            assert other.regression <= tolerance.other_hardware.regression
+            assert tolerance.same.pass_bound <= one.pass_bound <= other.pass_bound
+            assert other.pass_bound <= tolerance.other_hardware.pass_bound
+            assert one.regression <= one.pass_bound
 
     check()
 

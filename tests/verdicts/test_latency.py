@@ -28,7 +28,7 @@ from fixtures.verdicts import (
     judge_latency,
     judge_ratio,
 )
-from fixtures.verdicts.statistics import NO_OTHERS, Spread
+from fixtures.verdicts.statistics import NO_PRIOR, Spread
 from tests.support.runs import entry, sample, timing
 from tests.verdicts.cases import NEWER, SCENARIO, case, timed
 
@@ -92,8 +92,8 @@ def test_the_more_scenarios_a_run_judges_the_surer_a_regression_must_be() -> Non
 
 def test_what_other_scenarios_say_of_the_spread_can_decide() -> None:
     alone, helped = (
-        judged(1.06, on=case(entry=timed((0.99, 1.0, 1.01)), others=others))
-        for others in (NO_OTHERS, Spread(0.01, 40.0))
+        judged(1.06, on=case(entry=timed((0.99, 1.0, 1.01)), prior=others))
+        for others in (NO_PRIOR, Spread(0.01, 40.0))
     )
     assert (alone.outcome, helped.outcome) == (Outcome.INCONCLUSIVE, Outcome.REGRESSION)
 
@@ -120,7 +120,7 @@ def test_no_change_is_certain_within_the_margin_and_no_loss_passes_beyond_what_i
         ).outcome
         seen.add(outcome)
         if outcome is Outcome.PASS:
-            assert ratio < 1 + MARGIN.excluded
+            assert ratio < 1 + MARGIN.pass_bound
         if outcome is Outcome.REGRESSION:
             assert ratio > 1 + MARGIN.regression
         if outcome is Outcome.IMPROVEMENT:
@@ -169,7 +169,7 @@ def test_no_sample_at_all_is_refused() -> None:
 
 def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere() -> None:
     elsewhere = case(same_hardware=False)
-    between = (1 + MARGIN.regression + RATIO_TOLERANCE.elsewhere.regression + 1) / 2
+    between = (1 + MARGIN.regression + RATIO_TOLERANCE.other_hardware.regression + 1) / 2
     assert judged(between, processes=12).outcome is Outcome.REGRESSION
     assert judged(between, processes=12, on=elsewhere).outcome is Outcome.PASS
     assert judged(2.0, on=elsewhere).outcome is Outcome.REGRESSION
@@ -353,7 +353,10 @@ def test_against_the_control_workload_a_ratio_may_change_by_more() -> None:
 
 
 def test_on_another_processor_fp32_is_held_to_less_than_a_technique() -> None:
-    ratio = 1 + (FP32_TOLERANCE.elsewhere.regression + RATIO_TOLERANCE.elsewhere.regression) / 2
+    ratio = (
+        1
+        + (FP32_TOLERANCE.other_hardware.regression + RATIO_TOLERANCE.other_hardware.regression) / 2
+    )
     technique = case(entry=CERTAIN, same_hardware=False)
     fp32 = replace(technique, tolerance=FP32_TOLERANCE)
     timings = [timing(ratio)] * 12

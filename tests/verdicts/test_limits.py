@@ -21,7 +21,7 @@ from fixtures.verdicts import Limits, Outcome, SideCase, judge_total, totals
 from tests.support.runs import entry
 
 STEPS = 3
-MATERIAL = Limits(steps=STEPS)
+THRESHOLDS = Limits(steps=STEPS)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ MATERIAL = Limits(steps=STEPS)
     ],
 )
 def test_each_metric_has_the_limit_that_is_documented(name: str, base: int, limit: float) -> None:
-    assert MATERIAL.of(name, base) == pytest.approx(limit)
+    assert THRESHOLDS.of(name, base) == pytest.approx(limit)
 
 
 def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
     side = SideCase("sd15-fp32", entry(counts=Counts({SYNCS: 4})), {})
-    limit = MATERIAL.of(SYNCS, 4)
+    limit = THRESHOLDS.of(SYNCS, 4)
     outcomes = [
         judge_total(side, SYNCS, Counts({SYNCS: now}), limit).outcome
         for now in (4, 4 + STEPS - 1, 4 + STEPS, 4 - STEPS)
@@ -53,11 +53,11 @@ def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
 
 
 def test_the_runtime_s_calls_are_material_in_every_step() -> None:
-    assert MATERIAL.of_host(EMPTY_CACHE, 0, 1) == 0
-    assert MATERIAL.of_host(EMPTY_CACHE, 0, STEPS) == STEPS - 1
-    assert MATERIAL.of_host(READ_BYTES, 1000, STEPS) == 10
-    assert MATERIAL.of_host(LIBRARIES, 100, 1) == 10
-    assert MATERIAL.of_host(LIBRARIES, 1000, 1) == 50
+    assert THRESHOLDS.of_host(EMPTY_CACHE, 0, 1) == 0
+    assert THRESHOLDS.of_host(EMPTY_CACHE, 0, STEPS) == STEPS - 1
+    assert THRESHOLDS.of_host(READ_BYTES, 1000, STEPS) == 10
+    assert THRESHOLDS.of_host(LIBRARIES, 100, 1) == 10
+    assert THRESHOLDS.of_host(LIBRARIES, 1000, 1) == 50
 
 
 @pytest.mark.parametrize("name", [PEAK_MEMORY.name, *TOTALS])
@@ -68,7 +68,7 @@ def test_what_is_allowed_widens_every_limit_and_exact_leaves_nothing_else(
     assert Limits(exact=True).of(name, base) == 0
     assert Limits(allowed, exact=True).of(name, base) == allowed * base
     assert Limits(allowed, steps=STEPS).of(name, base) >= max(
-        allowed * base, MATERIAL.of(name, base)
+        allowed * base, THRESHOLDS.of(name, base)
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fixtures.records.timing import Sample
 from fixtures.verdicts.statistics import (
     MIN_PROCESS_DEVIATION,
-    NO_OTHERS,
+    NO_PRIOR,
     Spread,
     between_process_deviation,
     ratio_interval,
@@ -139,18 +139,18 @@ def test_equal_spreads_of_many_scenarios_are_worth_the_most_degrees_of_freedom()
     generator = np.random.default_rng(0)
     spread = spread_of([list(generator.normal(0, 0.02, 10)) for _ in range(200)])
     assert spread.deviation == pytest.approx(0.02, rel=0.05)
-    assert spread.freedom > 30
+    assert spread.dof > 30
 
 
 def test_spreads_that_differ_widely_are_worth_few() -> None:
     generator = np.random.default_rng(0)
     scales = np.exp(generator.normal(0, 1.0, 200)) * 0.02
-    assert spread_of([list(generator.normal(0, scale, 10)) for scale in scales]).freedom < 5
+    assert spread_of([list(generator.normal(0, scale, 10)) for scale in scales]).dof < 5
 
 
 @pytest.mark.parametrize("scenarios", [[], [[0.1, 0.2]] * 2, [[0.1]] * 9, [[0.1, 0.1]] * 9])
 def test_of_too_few_spreads_nothing_is_said(scenarios: list[list[float]]) -> None:
-    assert spread_of(scenarios) == NO_OTHERS
+    assert spread_of(scenarios) == NO_PRIOR
 
 
 @WIDE
@@ -160,7 +160,7 @@ def test_a_moderated_spread_lies_between_both_and_knows_what_both_know(
 ) -> None:
     moderated = Spread(mine, my_freedom).moderated_by(Spread(theirs, their_freedom))
     assert min(mine, theirs) - 1e-9 <= moderated.deviation <= max(mine, theirs) + 1e-9
-    assert moderated.freedom == my_freedom + their_freedom
+    assert moderated.dof == my_freedom + their_freedom
 
 
 def test_what_others_know_narrows_the_interval_of_a_few_processes() -> None:

@@ -347,7 +347,7 @@ def _scheduler(name: str) -> Any:
 
 @pytest.mark.parametrize("name", DEFAULT_WORKLOADS["simulated"])
 def test_after_the_telling_steps_every_further_one_repeats_the_last_but_one(name: str) -> None:
-    telling, steps = WORKLOADS[name].telling_steps, WORKLOADS[name].call.steps
+    telling, steps = WORKLOADS[name].representative_steps, WORKLOADS[name].call.steps
     few = _operations_by_step(_scheduler(name), telling)
     many = _operations_by_step(_scheduler(name), steps)
     repeated = many[telling - 2 : -1]

@@ -107,7 +107,10 @@ def test_a_reason_to_stop_is_said_and_stops_git(
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("{", "is not JSON"), ('{"arguments": []}', "is not the request of a step: at company")],
+    [
+        ("{", "is not JSON"),
+        ('{"arguments": []}', "is not the request of a step: at extra_requirements"),
+    ],
 )
 def test_a_malformed_request_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str

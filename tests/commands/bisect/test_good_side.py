@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Question
+from fixtures.commands.bisect.steps import Criterion
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
@@ -44,7 +44,7 @@ class FakeEnvironments(Environments):
 
 
 def good_side(folder: Path, release: str) -> GoodSide:
-    question, installed = Question("counts", "worse"), Requirements.parse([release])
+    question, installed = Criterion("counts", "worse"), Requirements.parse([release])
     environments = FakeEnvironments(folder)
     return GoodSide(installed, question, FOUND, Settings(), Limits(), folder, environments)
 

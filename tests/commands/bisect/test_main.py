@@ -34,14 +34,14 @@ class FakeGoodSide:
         self.killed_at = 99
         self.good_fails = False
         self.measured: list[str] = []
-        self.company: list[str] = []
+        self.extra_requirements: list[str] = []
 
     def test(self, name: str, candidate: Requirements) -> Step:
         if len(self.measured) == self.killed_at:
             raise KeyboardInterrupt
         if self.good_fails:
             raise CommandError("the good one cannot be measured: no")
-        assert candidate.texts == [f"diffusers=={name}", *self.company]
+        assert candidate.texts == [f"diffusers=={name}", *self.extra_requirements]
         self.measured.append(name)
         bad = int(name.split(".")[1]) >= self.bad_from
         outcome = StepOutcome.BAD if bad else StepOutcome.GOOD
@@ -54,7 +54,7 @@ def good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeGoodSide:
 
     @contextlib.contextmanager
     def opened(options: argparse.Namespace, requirements: Requirements) -> Iterator[FakeGoodSide]:
-        assert requirements.texts == ["diffusers==0.20.0", *fake.company]
+        assert requirements.texts == ["diffusers==0.20.0", *fake.extra_requirements]
         yield fake
 
     printed = f"diffusers\nAvailable versions: {', '.join(reversed(RELEASES))}\n"
@@ -122,7 +122,7 @@ def test_what_moves_beside_the_candidates_is_resolved_once_and_is_part_of_the_qu
         return requirements.resolved(pins.values())
 
     monkeypatch.setattr(Environments, "resolved", resolved)
-    good.company = ["transformers==5.23.0"]
+    good.extra_requirements = ["transformers==5.23.0"]
     arguments = [*ARGUMENTS, "--with", "transformers>=5"]
     assert command.main(arguments) == 0
     assert asked == [["transformers>=5"]]
@@ -130,7 +130,7 @@ def test_what_moves_beside_the_candidates_is_resolved_once_and_is_part_of_the_qu
     assert command.main(arguments) == 0
     assert len(good.measured) == count, "the same question"
     pins["transformers>=5"] = "transformers==5.24.0"
-    good.company = ["transformers==5.24.0"]
+    good.extra_requirements = ["transformers==5.24.0"]
     assert command.main(arguments) == 0
     assert len(good.measured) == 2 * count, "another question"
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.commands.bisect.halving import StepOutcome, first_bad
-from fixtures.commands.bisect.steps import Question, Step, StepCache
+from fixtures.commands.bisect.steps import Criterion, Step, StepCache
 from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import ComparedFigure, not_run
 from fixtures.commands.compare.messages import Failure
@@ -71,22 +71,22 @@ UNTIMED = not_run(NAME, base=BROKEN, metric=LATENCY)
 def test_a_candidate_is_what_its_comparison_says(
     direction: str, figures: list[ComparedFigure], outcome: StepOutcome
 ) -> None:
-    question = Question("counts", direction)
+    question = Criterion("counts", direction)
     assert Step.of("0.40.0", compared(*figures), question).outcome is outcome
 
 
 def test_one_count_can_be_asked_about_alone() -> None:
-    question = Question("operations", "worse")
+    question = Criterion("operations", "worse")
     assert question.compared == "counts"
     assert Step.of("0.40.0", compared(SAME, FLOPS), question).outcome is GOOD
-    assert Step.of("0.40.0", compared(SAME, FLOPS), Question("flops", "worse")).outcome is BAD
+    assert Step.of("0.40.0", compared(SAME, FLOPS), Criterion("flops", "worse")).outcome is BAD
     assert Step.of("0.40.0", compared(FAILS), question).outcome is BAD
 
 
 def test_figures_are_said_and_what_is_equal_is_not() -> None:
-    step = Step.of("0.40.0", compared(SAME, MORE), Question("counts", "worse"))
+    step = Step.of("0.40.0", compared(SAME, MORE), Criterion("counts", "worse"))
     assert step.figures == "sd15-bf16 operations 14 -> 15 (+7.1 %)"
-    assert Step.of("0.40.0", compared(SAME), Question("counts", "worse")).figures == (
+    assert Step.of("0.40.0", compared(SAME), Criterion("counts", "worse")).figures == (
         "as in the good one"
     )
 
@@ -94,12 +94,12 @@ def test_figures_are_said_and_what_is_equal_is_not() -> None:
 @pytest.mark.parametrize("figure", [NO_GOOD, NEITHER, UNTIMED])
 def test_a_good_one_that_cannot_be_measured_ends_it(figure: ComparedFigure) -> None:
     with pytest.raises(CommandError, match=f"the good one cannot be measured: {NAME}: "):
-        Step.of("0.40.0", compared(figure), Question("counts", "worse"))
+        Step.of("0.40.0", compared(figure), Criterion("counts", "worse"))
 
 
 def test_a_metric_that_nothing_measures_ends_it() -> None:
     with pytest.raises(CommandError, match="latency is not measured here"):
-        Step.of("0.40.0", compared(), Question("latency", "worse"))
+        Step.of("0.40.0", compared(), Criterion("latency", "worse"))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_metric_that_nothing_measures_ends_it() -> None:
 def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
     metric: str, fields: dict[str, Any]
 ) -> None:
-    question = Question(metric, "worse")
+    question = Criterion(metric, "worse")
     base = run_record(scenario_record("bf16", **fields))
     step = Step.of("0.40.0", Compared(base, RunRecord(), (SAME,)), question)
     assert (step.outcome, step.figures) == (GOOD, "as in the good one")
@@ -121,11 +121,11 @@ def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
 
 
 def test_a_call_of_the_runtime_is_asked_about_with_the_host_s_calls() -> None:
-    question = Question("empty_cache", "worse")
+    question = Criterion("empty_cache", "worse")
     assert question.compared == "host_calls"
     more = figure("empty_cache (a step)", Outcome.REGRESSION, 0, 12)
     assert Step.of("0.40.0", compared(more), question).outcome is BAD
-    assert Question("host_calls", "worse").compared == "host_calls"
+    assert Criterion("host_calls", "worse").compared == "host_calls"
 
 
 class Bisecting:

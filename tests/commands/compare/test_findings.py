@@ -11,7 +11,7 @@ from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import ComparedFigure, counts, host_calls, not_run
 from fixtures.commands.compare.findings import findings_of
 from fixtures.commands.compare.messages import Failure
-from fixtures.commands.compare.table import MOST_FINDINGS, closing_line, render
+from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
 from fixtures.records.counts import BYTES_MOVED, OPERATIONS, SYNCS, Counts
 from fixtures.records.host_work import HostWork
 from fixtures.records.metrics import LATENCY
@@ -96,7 +96,7 @@ def test_one_cause_in_many_scenarios_is_one_finding() -> None:
     assert one.moved == "bytes moved +2.0 % to +6.0 %, operations +0.6 %"
     assert one.scenarios == tuple(f"sd15-{name}" for name in names)
     assert one.where == "sd15-fp32, sd15-fp16, sd15-bf16 and 2 more"
-    assert one.asked_by == "bytes_moved"
+    assert one.bisect_metric == "bytes_moved"
 
 
 def test_what_is_too_small_informs_and_does_not_fail() -> None:
@@ -206,13 +206,13 @@ def test_what_fails_comes_first_and_every_figure_is_in_a_finding() -> None:
 def test_the_screen_shows_ten_findings_and_the_table_on_request() -> None:
     sides = [
         (f"t{n}", side(), side({f"aten::view in Module{n}": 100 + n}))
-        for n in range(MOST_FINDINGS + 2)
+        for n in range(MAX_FINDINGS + 2)
     ]
     result = compared(*sides)
     text = render(result, color=False)
     assert " 1. regression: view +111 (+37 a step) in Module11" in text
-    assert f"{MOST_FINDINGS}. regression" in text
-    assert f"{MOST_FINDINGS + 1}. " not in text
+    assert f"{MAX_FINDINGS}. regression" in text
+    assert f"{MAX_FINDINGS + 1}. " not in text
     assert "and 2 more; --table shows every figure" in text
     assert "base" not in text.split("not compared")[0].split("changed from base to head")[-1]
     assert "1,111" in render(result, color=False, table=True)

@@ -18,7 +18,7 @@ from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import beside_each_other
+from fixtures.measuring.sampler import cross_env_sampler
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
@@ -93,7 +93,7 @@ def test_each_side_is_timed_with_its_own_packages(
     sides: Sides, shares_core: bool, references: int
 ) -> None:
     for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
-        sample = beside_each_other(base, head, place_both, shares_core=shares_core)
+        sample = cross_env_sampler(base, head, place_both, shares_core=shares_core)
         timing = sample(SDPA, Plan(groups=2, pairs=1))
         assert [len(group.reference_s) for group in timing.groups] == [references] * 2
         assert 0 < timing.evidence.cpu_share <= 1
@@ -104,7 +104,7 @@ def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_respo
     sides: Sides,
 ) -> None:
     offload = find_scenario("storybook", "sequential_cpu_offload")
-    sample = beside_each_other(sides.base, sides.head, place_both, shares_core=False)
+    sample = cross_env_sampler(sides.base, sides.head, place_both, shares_core=False)
     with pytest.raises(ScenarioError) as caught:
         sample(offload, Plan(groups=1, pairs=1))
     assert caught.value.side == "base"

@@ -90,14 +90,14 @@ def test_an_interrupt_shows_what_was_tried(fit: Fit, monkeypatch: pytest.MonkeyP
     from fixtures.measuring import trial
 
     calls: Iterator[int] = iter(range(9))
-    try_way = trial.try_way
+    try_configuration = trial.try_configuration
 
     def interrupted(*arguments: Any) -> Any:
         if next(calls) == 1:
             raise KeyboardInterrupt
-        return try_way(*arguments)
+        return try_configuration(*arguments)
 
-    monkeypatch.setattr(trial, "try_way", interrupted)
+    monkeypatch.setattr(trial, "try_configuration", interrupted)
     said = fit()
     assert said.code == 130
     assert "interrupted" in said.err

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fixtures.commands.fit.ways import SKIPS, UNSHOWN, ways
-from fixtures.records.fit import Way
+from fixtures.records.fit import Configuration
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.techniques import CATALOGUE, Technique
 from fixtures.workloads import WORKLOADS, Workload
@@ -21,7 +21,7 @@ def tried(
     """Names of what was found, what did not run, and everything that was attempted."""
     attempted: list[str] = []
 
-    def attempt(techniques: Sequence[Technique]) -> Way:
+    def attempt(techniques: Sequence[Technique]) -> Configuration:
         names = tuple(one.id for one in techniques)
         attempted.append(" + ".join(names))
         needed, component = figures(names)
@@ -29,8 +29,8 @@ def tried(
 
     found = list(ways(workload, lambda one: None, attempt))
     return (
-        [one.name for one in found if isinstance(one, Way)],
-        [one for one in found if not isinstance(one, Way)],
+        [one.name for one in found if isinstance(one, Configuration)],
+        [one for one in found if not isinstance(one, Configuration)],
         attempted,
     )
 
@@ -97,7 +97,7 @@ def test_a_batch_is_sliced() -> None:
 
 
 def test_what_raises_or_is_unsupported_is_named_with_the_reason() -> None:
-    def attempt(techniques: Sequence[Technique]) -> Way:
+    def attempt(techniques: Sequence[Technique]) -> Configuration:
         if techniques[0].id == "bf16":
             raise ScenarioError("flux-bf16", Outcome.BROKEN, "raised ValueError: no")
         return way(tuple(one.id for one in techniques))

@@ -148,12 +148,14 @@ def test_a_scenario_of_an_embedded_model_draws_and_of_any_other_weights_does_not
     device = SimulatedDevice("rtx-4090")
     embedded, full = find_scenario("storybook", "fp32"), find_scenario("sd15", "fp32")
     own = find_scenario("storybook", "fp32", weights="random")
-    assert embedded.on(device).missing("images") is None
-    assert embedded.on(device).hardware == device.hardware
-    assert embedded.on(device) is embedded.on(device), "weights that are kept belong to one mode"
-    assert embedded.on(device).with_values() is embedded.on(device)
+    assert embedded.device_view(device).missing("images") is None
+    assert embedded.device_view(device).hardware == device.hardware
+    assert embedded.device_view(device) is embedded.device_view(device), (
+        "weights that are kept belong to one mode"
+    )
+    assert embedded.device_view(device).with_values() is embedded.device_view(device)
     for other in (full, own):
-        assert other.on(device) is device
+        assert other.device_view(device) is device
         assert device.missing("images")
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.shadows import MANY, shadow_of
+from fixtures.devices.simulated.shadows import MAX_INT_ELEMENTS, shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
 
 
@@ -61,7 +61,7 @@ def test_a_mask_is_not_computed_where_it_is_repeated_beyond_reason() -> None:
     """A joint attention mask of a video has billions of elements."""
     mask = torch.ones(1, 50_000, dtype=torch.bool, device=DEVICE)
     repeated = mask.view(1, 1, 1, -1).repeat(1, 1, 50_000, 1)
-    assert repeated.numel() > MANY
+    assert repeated.numel() > MAX_INT_ELEMENTS
     assert shadow_of(repeated) is None
     assert shadow_of(mask) is not None
 

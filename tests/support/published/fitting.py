@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.measuring.trial import try_way
-from fixtures.records.fit import MOST_CONTEXT_BYTES, Fit, Way
+from fixtures.measuring.trial import try_configuration
+from fixtures.records.fit import MAX_CONTEXT_BYTES, Configuration, Fit
 from fixtures.records.metrics import GIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload, cogvideox
@@ -40,13 +40,13 @@ class Run:
     card: str
     changes: tuple[tuple[str, int], ...] = ()
 
-    def way(self) -> Way:
+    def way(self) -> Configuration:
         """What it takes."""
         workload = _workloads()[self.workload]
         changes: dict[str, Any] = dict(self.changes)
         changed = replace(workload, call=replace(workload.call, **changes))
-        device = SimulatedDevice(self.card, taken_bytes=MOST_CONTEXT_BYTES)
-        return try_way(changed, [CATALOGUE[one] for one in self.techniques], device)
+        device = SimulatedDevice(self.card, taken_bytes=MAX_CONTEXT_BYTES)
+        return try_configuration(changed, [CATALOGUE[one] for one in self.techniques], device)
 
     @property
     def words(self) -> str:
@@ -219,7 +219,7 @@ def _report_rows() -> Iterator[str]:
     yield "|---|---|---|---|---:|---:|---|"
     for report in REPORTS:
         way = report.run.way()
-        device = SimulatedDevice(report.run.card, taken_bytes=MOST_CONTEXT_BYTES)
+        device = SimulatedDevice(report.run.card, taken_bytes=MAX_CONTEXT_BYTES)
         memory_bytes = device.profile.memory_bytes
         says = Fit("", {}, "", memory_bytes, {}).fits(way)
         reported = "fits" if report.fits else "out of memory"

@@ -22,8 +22,8 @@ from tests.support.configurations import CLASSES, PUBLISHED, class_of, write_pip
 pytestmark = pytest.mark.filterwarnings("default")
 
 STEPS = 2
-MOST_PX = 64
-MOST_FRAMES = 17
+MAX_PX = 64
+MAX_FRAMES = 17
 VIDEO = {
     *("AnimateDiffPipeline", "CogVideoXImageToVideoPipeline"),
     *("CogVideoXVideoToVideoPipeline", "HunyuanSkyreelsImageToVideoPipeline"),
@@ -41,8 +41,8 @@ def device() -> SimulatedDevice:
 def small(workload: Workload) -> Workload:
     """The same workload with a call that takes a moment."""
     call = workload.call
-    width, height = min(call.width, MOST_PX), min(call.height, MOST_PX)
-    frames = min(call.frames, MOST_FRAMES)
+    width, height = min(call.width, MAX_PX), min(call.height, MAX_PX)
+    frames = min(call.frames, MAX_FRAMES)
     changed = replace(call, width=width, height=height, frames=frames, steps=STEPS)
     return replace(workload, call=changed)
 

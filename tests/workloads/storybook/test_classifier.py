@@ -27,7 +27,7 @@ from fixtures.workloads.storybook.training.train_classifier import QUESTIONS, an
 from fixtures.workloads.storybook.training.world import render
 from tests.verdicts.cases import case
 
-MOST_BYTES = 2 * 2**20
+MAX_BYTES = 2 * 2**20
 EMBEDDED = ("storybook", "storybook-batch8", "storybook-dit")
 
 
@@ -39,7 +39,7 @@ def drawn(name: str, **changes: Any) -> Images:
 
 
 def test_its_file_is_small_and_knows_the_questions_of_the_training() -> None:
-    assert CLASSIFIER_FILE.stat().st_size < MOST_BYTES
+    assert CLASSIFIER_FILE.stat().st_size < MAX_BYTES
     assert stored_classifier().questions == QUESTIONS
     assert set(ASKED_BY_THE_GOAL) <= set(QUESTIONS)
 
