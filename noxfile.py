@@ -61,7 +61,7 @@ def libraries(session: nox.Session) -> None:
     """Tests of techniques by optional libraries; the other sessions go without them."""
     install(session, *with_groups("tests", "quantization", "optional"))
     names = ("techniques/test_half_done_quantized", "techniques/test_optional")
-    tried = [f"tests/{name}.py" for name in (*names, "commands/no_ops/test_libraries")]
+    tried = [f"tests/{name}.py" for name in (*names, "studies/no_ops/test_libraries")]
     session.run("pytest", *tried, "--benchmark-disable", *session.posargs)
 
 
@@ -171,7 +171,7 @@ def fit(session: nox.Session) -> None:
 @in_environment()
 def power(session: nox.Session) -> None:
     """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
-    measure(session, "-m", "fixtures.commands.power", *(session.posargs or ["--help"]))
+    measure(session, "-m", "fixtures.studies.power", *(session.posargs or ["--help"]))
 
 
 @nox.session(default=False)

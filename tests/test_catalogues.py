@@ -13,7 +13,6 @@ import pytest
 
 from fixtures.__main__ import main as survey
 from fixtures.catalogues import digest, load, loaded, store_of
-from fixtures.commands import calibration
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.bisect import command_line
 from fixtures.commands.compare import __main__ as compare
@@ -22,12 +21,13 @@ from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.ways import single_techniques
-from fixtures.commands.power import __main__ as power
 from fixtures.commands.replay import __main__ as replay
 from fixtures.measuring.fresh_process import FreshProcess
 from fixtures.records.outcome import Outcome
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import BASELINES, Settings, SettingsError
+from fixtures.studies import calibration
+from fixtures.studies.power import __main__ as power
 from fixtures.suite.cases import check_catalogues
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS

@@ -37,7 +37,7 @@ COMMANDS = {
     "compare": "fixtures.commands.compare.__main__",
     "bisect": "fixtures.commands.bisect.__main__",
     "replay": "fixtures.commands.replay.__main__",
-    "power": "fixtures.commands.power.__main__",
+    "power": "fixtures.studies.power.__main__",
 }
 PYTEST_OPTIONS = {"--junitxml", "--collect-only"}
 CHOICES = {"--metric", "--change"}

@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 REPOSITORY = Path(__file__).parent.parent
 PYPROJECT = project.load_toml(REPOSITORY / "pyproject.toml")
 MODULES = ("pytest", "fixtures", *(f"fixtures.commands.{name}" for name in ("compare", "bisect")))
-MODULES += ("fixtures.commands.power", "fixtures.commands.report")
+MODULES += ("fixtures.studies.power", "fixtures.commands.report")
 """Everything that a session of the noxfile runs with `python -m`."""
 TELL = """
 import json, sys

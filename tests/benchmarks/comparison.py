@@ -21,9 +21,9 @@ from fixtures.commands.compare.comparing import Comparing
 from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
-from fixtures.commands.power.load import load
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
+from fixtures.studies.power.load import load
 
 EXACT = ("peak_memory", "counts", "images")
 SETUP = """

@@ -10,13 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from fixtures.commands.calibration import (
-    HIGHEST,
-    PROMPTS,
-    draw_all,
-    highest_controls,
-    suggested_min_ssim,
-)
 from fixtures.devices.cpu import CpuDevice
 from fixtures.measuring.negative_controls import (
     DOES_NOT_SEPARATE,
@@ -24,6 +17,13 @@ from fixtures.measuring.negative_controls import (
     negative_controls,
 )
 from fixtures.scenarios import scenarios
+from fixtures.studies.calibration import (
+    HIGHEST,
+    PROMPTS,
+    draw_all,
+    highest_controls,
+    suggested_min_ssim,
+)
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, fake_scenario
 
