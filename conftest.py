@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.catalogues import load, store_of
-from fixtures.devices import Device, DeviceError, device_name, open_device
+from fixtures.devices import Device, DeviceError, open_device
+from fixtures.devices.kinds import device_name
 from fixtures.measuring.recording import new_run
 from fixtures.records.baselines import BaselineError
 from fixtures.records.merging import MESSAGE, Message, Workers

@@ -11,7 +11,7 @@ from fixtures.scenarios import Scenario, scenarios, workload_of
 from fixtures.settings import Settings
 from fixtures.suite.measurements import Measurements
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts import Case
+from fixtures.verdicts.case import Case
 from fixtures.workloads import WORKLOADS
 
 pytestmark = pytest.mark.last

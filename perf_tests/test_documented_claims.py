@@ -3,6 +3,7 @@
 import pytest
 
 from fixtures.devices import Device
+from fixtures.devices.kinds import find_kind, is_of_hardware
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.scenarios import Scenario
@@ -46,8 +47,7 @@ def test_published_figures(
         if figure.component not in observed.component_peak_bytes:
             continue
         ours_bytes = observed.component_peak_bytes[figure.component]
-        name = "simulated" if device.name == "simulated" else device.key
-        figures = {name: float(ours_bytes)}
+        figures = {find_kind(device.name).key or device.key: float(ours_bytes)}
         figures.update(_measured_elsewhere(figure, scenario, device, store))
         sentence = figure.compared(figures)
         run_record.note(sentence)
@@ -65,7 +65,7 @@ def _measured_elsewhere(
 ) -> dict[str, float]:
     """What the baselines of real accelerators hold, by device key."""
     found = {}
-    for folder in sorted(store.folder.glob("nvidia-*")):
+    for folder in sorted(path for path in store.folder.glob("*/") if is_of_hardware(path.name)):
         entry = store.entry(folder.name, scenario.stored_as, scenario.technique.id)
         if folder.name != device.key and entry and figure.component in entry.component_peak_bytes:
             found[folder.name] = float(entry.component_peak_bytes[figure.component])

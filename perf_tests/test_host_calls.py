@@ -1,10 +1,11 @@
 """Does no more on the host than its baseline: Python between the operations, and the runtime."""
 
+from fixtures.metrics import host_calls
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.plugin import Judge
-from fixtures.verdicts import Case, judge_host_calls
+from fixtures.verdicts.case import Case
 
 
 def test_host_calls(observed: ScenarioRecord, case: Case, judge: Judge) -> None:
     """Calls repeat exactly, so a version check in a `forward` is seen where no clock sees it."""
-    judge(judge_host_calls(case, observed.host_work))
+    judge(*host_calls.METRIC.judge(case, observed))

@@ -3,11 +3,11 @@
 import pytest
 
 from fixtures.devices import Device
-from fixtures.records.metrics import SSIM
+from fixtures.metrics.images import SSIM
 from fixtures.scenarios import Scenario
 from fixtures.suite.measurements import Measurements
 from fixtures.suite.plugin import Judge
-from fixtures.verdicts import Case
+from fixtures.verdicts.case import Case
 
 pytestmark = [pytest.mark.sweep, pytest.mark.last]
 

@@ -22,6 +22,7 @@ from fixtures.commands.compare.selection import selected
 from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.ways import single_techniques
 from fixtures.commands.replay import __main__ as replay
+from fixtures.devices.kinds import KINDS
 from fixtures.measuring.fresh_process import FreshProcess
 from fixtures.records.outcome import Outcome
 from fixtures.scenarios import find_scenario, scenarios
@@ -30,7 +31,7 @@ from fixtures.studies import calibration
 from fixtures.studies.power import __main__ as power
 from fixtures.suite.cases import check_catalogues
 from fixtures.techniques import CATALOGUE
-from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS
+from fixtures.workloads import WORKLOADS, default_workloads
 from fixtures.workloads.registry import NAME
 from tests.support import fake_bench
 from tests.support.own_catalogue import BOTH, TECHNIQUE, WORKLOAD, nothing_kept, written
@@ -60,7 +61,7 @@ def test_what_a_file_declares_is_found_beside_ours(tmp_path: Path) -> None:
 
 def test_a_workload_of_one_s_own_runs_by_name_alone(tmp_path: Path) -> None:
     load([written(tmp_path)])
-    assert all("storybook-tiny" not in names for names in DEFAULT_WORKLOADS.values())
+    assert all("storybook-tiny" not in names for names in map(default_workloads, KINDS))
 
 
 def test_a_catalogue_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

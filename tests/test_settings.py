@@ -12,10 +12,9 @@ from hypothesis import example, given
 from hypothesis import settings as wide
 from hypothesis import strategies as st
 
+from fixtures.devices.kinds import AUTO, DEFAULT_PROFILE, KINDS
 from fixtures.settings import (
     BASELINES,
-    DEFAULT_PROFILE,
-    DEVICES,
     OPTIONS,
     REPOSITORY,
     Option,
@@ -99,7 +98,7 @@ def test_every_option_is_documented_and_begins_with_perf() -> None:
         assert "default" in option.parameters
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [AUTO, *KINDS])
 def test_every_known_device_is_taken(device: str) -> None:
     assert Settings.parse(given_options(perf_device=device)).device == device
 
@@ -252,7 +251,7 @@ def test_what_does_not_choose_what_is_measured_is_not_repeated() -> None:
 
 @wide(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(
-    device=st.sampled_from(DEVICES),
+    device=st.sampled_from((AUTO, *KINDS)),
     profile=st.sampled_from([DEFAULT_PROFILE, "rtx-4090"]),
     workloads=st.lists(st.text(min_size=1), max_size=3),
     weights=st.text(),

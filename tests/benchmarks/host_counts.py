@@ -25,11 +25,12 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from fixtures.devices import open_device
+from fixtures.devices.kinds import DEFAULT_PROFILE
 from fixtures.measuring import observation
 from fixtures.records.host_work import HostWork
 from fixtures.records.run import RESULTS
 from fixtures.scenarios import find_scenario
-from fixtures.settings import DEFAULT_PROFILE, REPOSITORY
+from fixtures.settings import REPOSITORY
 
 SCENARIOS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "cpu": [

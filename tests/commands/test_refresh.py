@@ -30,7 +30,7 @@ from fixtures.records.baselines import Entry, Sampled
 from fixtures.records.counts import Counts
 from fixtures.records.host_work import HostWork
 from fixtures.records.images import Images, decoded, encoded
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import importlib.util
 import sys
@@ -18,15 +17,15 @@ from torch import nn
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
+from fixtures.metrics.latency import judge_absolute_latency
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.metrics import MIB
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE, RunRecord
+from fixtures.records.units import MIB
 from fixtures.scenarios import find_scenario
-from fixtures.settings import REPOSITORY, Settings
+from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
 from fixtures.techniques import CATALOGUE, Technique
-from fixtures.verdicts import judge_absolute_latency
 from tests.devices.fake_cuda import GIB, FakeCuda
 from tests.support.runs import entry, timing
 
@@ -346,24 +345,3 @@ def test_an_xformers_that_cannot_run_here_is_missing(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "xformers", ModuleType("xformers"))
     missing = CudaDevice(cuda=FakeCuda()).missing("xformers")
     assert missing == "xFormers does not run on this device with this torch (ImportError)"
-
-
-def test_an_unknown_need_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="unknown need 'magic'"):
-        CudaDevice(cuda=FakeCuda()).missing("magic")
-
-
-def test_every_need_that_any_code_asks_for_is_known() -> None:
-    asked = {
-        str(node.args[0].value)
-        for path in (REPOSITORY / "fixtures").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "missing"
-        and isinstance(node.args[0], ast.Constant)
-    }
-    assert {"clock", "images", "torch's Python"} <= asked
-    device = CudaDevice(cuda=FakeCuda())
-    for need in sorted(asked):
-        device.missing(need)

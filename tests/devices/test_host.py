@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 from fixtures.devices.host import (
     OPTIONAL_PACKAGES,
     PACKAGES,
-    accelerator_kind,
     commit,
     describe_hardware,
+    has_cuda,
     processor,
     software_versions,
 )
@@ -30,7 +30,7 @@ from fixtures.techniques import CATALOGUE
 @pytest.fixture(autouse=True)
 def nothing_cached() -> Iterator[None]:
     """What was found on a fake must not be remembered after it."""
-    cached = (accelerator_kind, processor, software_versions)
+    cached = (has_cuda, processor, software_versions)
     for function in cached:
         function.cache_clear()
     yield
@@ -43,8 +43,8 @@ def nothing_cached() -> Iterator[None]:
 
 def test_versions_are_read_without_importing_the_packages() -> None:
     program = (
-        "import sys; from fixtures.devices.host import software_versions, accelerator_kind; "
-        "accelerator_kind(); print(software_versions()['torch'], "
+        "import sys; from fixtures.devices.host import software_versions, has_cuda; "
+        "has_cuda(); print(software_versions()['torch'], "
         f"sorted(set({PACKAGES!r}) & set(sys.modules)))"
     )
     done = subprocess.run(
@@ -180,7 +180,7 @@ def test_a_device_a_driver_and_a_torch_built_for_it_make_an_accelerator(
 ) -> None:
     _torch(monkeypatch, tmp_path, version_file)
     _driver(monkeypatch, FakeDriver(1))
-    assert accelerator_kind() == "cuda"
+    assert has_cuda()
 
 
 @pytest.mark.parametrize("version_file", [*OTHER_BUILDS, None])
@@ -189,7 +189,7 @@ def test_a_torch_built_for_something_else_finds_no_accelerator(
 ) -> None:
     _torch(monkeypatch, tmp_path, version_file)
     _driver(monkeypatch, FakeDriver(8))
-    assert accelerator_kind() is None
+    assert not has_cuda()
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_without_a_working_driver_or_a_device_there_is_no_accelerator(
 ) -> None:
     _torch(monkeypatch, tmp_path, CUDA_BUILDS[0])
     _driver(monkeypatch, driver)
-    assert accelerator_kind() is None
+    assert not has_cuda()
 
 
 def test_without_torch_there_is_no_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     _driver(monkeypatch, FakeDriver(1))
-    assert accelerator_kind() is None
+    assert not has_cuda()

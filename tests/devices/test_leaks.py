@@ -13,7 +13,7 @@ import torch
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.leaks import ALLOWED_BYTES, LeakCheck
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.records.metrics import MIB
+from fixtures.records.units import MIB
 from tests.devices.fake_cuda import FakeCuda, Tensor
 from tests.support.running import run_suite
 

@@ -28,7 +28,8 @@ from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
-from fixtures.verdicts import FROZEN_DIFFERENCE, STORED_DIFFERENCE, Case, judge_difference
+from fixtures.metrics.images import FROZEN_DIFFERENCE, STORED_DIFFERENCE, judge_difference
+from fixtures.verdicts.case import Case
 from fixtures.verdicts.similarity import largest_difference
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import PIPELINE_FOLDER

@@ -19,7 +19,7 @@ from fixtures.measuring.repetition import (
 )
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.records.timing import Evidence, Timing
-from fixtures.verdicts import MAX_SAMPLES
+from fixtures.metrics.latency import MAX_SAMPLES
 from tests.support.runs import timing
 
 SAMPLE_S = 10.0

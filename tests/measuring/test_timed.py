@@ -211,7 +211,7 @@ class FakeControl:
     made: int = 0
     calls: int = 0
 
-    def __call__(self, torch_device: Any) -> Callable[[], None]:
+    def __call__(self, torch_device: Any, repetitions: int) -> Callable[[], None]:
         self.made += 1
         return self._call
 

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.records.codec import RecordError
 from fixtures.records.fit import FITS, MAX_CONTEXT_BYTES, MIN_CONTEXT_BYTES
-from fixtures.records.metrics import GIB, MIB
+from fixtures.records.units import GIB, MIB
 from tests.support.fits import fit, way
 
 

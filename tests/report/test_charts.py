@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.metrics import PEAK_MEMORY, SSIM
+from fixtures.metrics.peak_memory import PEAK_MEMORY
+from fixtures.metrics.images import SSIM
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.charts import (
     MAX_NAMED,

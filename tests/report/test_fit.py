@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 from fixtures.report.fit_page import fit_page, front
 from fixtures.report.fit_table import render
 from fixtures.report.fit_words import why_not

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.records.metrics import GIB, MIB
+from fixtures.records.units import GIB, MIB
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timeline import Timeline

@@ -15,9 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.figures import ComparedFigure
 from fixtures.commands.compare.table import render as render_comparison
-from fixtures.records.metrics import LATENCY
+from fixtures.metrics.latency import LATENCY
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.report.comparison import Change, RunComparison
@@ -26,6 +25,7 @@ from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
 from fixtures.settings import Settings
 from fixtures.suite.plugin import judge
+from fixtures.verdicts.compared import ComparedFigure
 from tests.support.runs import run_record, scenario_record, verdict
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
-from fixtures.records.metrics import COUNTS
+from fixtures.metrics.operations import COUNTS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import PAGEABLE, PINNED, RESERVED, WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval

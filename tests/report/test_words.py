@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.records.metrics import DIFFERENCE
+from fixtures.metrics.images import DIFFERENCE
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Interval
 from fixtures.report.words import counted, group_of, judged, reference_of, titled

@@ -17,7 +17,7 @@ from fixtures.records.run import RunRecord
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
-from fixtures.verdicts import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
+from fixtures.metrics.latency import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.verdicts.statistics import NO_PRIOR, spread_of
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, scenario_record

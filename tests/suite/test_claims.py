@@ -11,7 +11,8 @@ import pytest
 from fixtures.devices import Device
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
-from fixtures.records.metrics import LATENCY, PEAK_MEMORY
+from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.suite.claims import FAILS, HOLDS, NOT_COMPARED, Claims, Compared

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.workloads import DEFAULT_WORKLOADS
+from fixtures.workloads import default_workloads
 from tests.support.running import run_suite
 
 EXPECTED = {
@@ -36,7 +36,7 @@ def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
     timed = " or ".join(f"[{name}]" for name in TIMED)
     result = run_suite(
         *("-p", "tests.support.faults"),
-        *(f"--perf-workload={name}" for name in (*DEFAULT_WORKLOADS["cpu"], "storybook-dit")),
+        *(f"--perf-workload={name}" for name in (*default_workloads("cpu"), "storybook-dit")),
         # A claim of less latency would be measured, too.
         *("-k", f"({scenarios}) and (not (test_latency or test_documented_claims) or {timed})"),
         *(f"--junitxml={report}", "--perf-budget=120"),

@@ -20,7 +20,8 @@ from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
 from fixtures.records.images import PREFIX, Images, encoded
-from fixtures.records.metrics import LATENCY, PEAK_MEMORY
+from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
@@ -29,7 +30,7 @@ from fixtures.suite import measurements as module
 from fixtures.suite.claims import Claims
 from fixtures.suite.measurements import CONTROLS_UP_TO_S, Measurements
 from fixtures.techniques.technique import less
-from fixtures.verdicts import Case
+from fixtures.verdicts.case import Case
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.runs import entry, timing

@@ -51,7 +51,7 @@ PATCH = pytest.MonkeyPatch()
 if "FAKE_ACCELERATORS" in os.environ:
     # At once: accelerators are counted before plugins are configured.
     PATCH.setattr(host, "_cuda_devices", lambda: int(os.environ["FAKE_ACCELERATORS"]))
-    PATCH.setattr(host, "accelerator_kind", lambda: "cuda")
+    PATCH.setattr(host, "_torch_is_built_for_cuda", lambda: True)
 
 
 def _device(*_: str) -> FakeDevice:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fixtures.devices import Trace, Undisturbed, Watch
+from fixtures.devices.needs import Need, reason_for
 from fixtures.records.counts import OPERATIONS, Counts
-from fixtures.records.metrics import MemorySource
 from fixtures.records.run import WHOLE
+from fixtures.records.units import MemorySource
 
 if TYPE_CHECKING:
     import torch
@@ -41,8 +43,10 @@ class FakeDevice:
     steady_clock: bool = False
     shares_core: bool = False
     keeps_memory: bool = False
+    memory_bytes: float = math.inf
+    control_repetitions: int = 1
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})
-    lacks: Mapping[str, str] = field(default_factory=dict)
+    lacks: Mapping[Any, str] = field(default_factory=dict)
     trace: Trace = field(default_factory=_trace)
     counted: Counts = field(default_factory=Counts)
     watching: Watch = field(default_factory=Undisturbed)
@@ -73,9 +77,9 @@ class FakeDevice:
 
         return torch.bfloat16
 
-    def missing(self, need: str) -> str | None:
+    def missing(self, need: Need) -> str | None:
         """The reason that the test gave."""
-        return self.lacks.get(need)
+        return reason_for(need, self.lacks)
 
     def with_values(self) -> FakeDevice:
         """Itself."""

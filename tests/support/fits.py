@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fixtures.records.fit import Configuration, Fit
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 
 DEFAULTS: dict[str, Any] = {
     "program": "pipeline()",

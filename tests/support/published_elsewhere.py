@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.records.metrics import GIB
 from fixtures.records.run import WHOLE
+from fixtures.records.units import GIB
 from fixtures.techniques.placement import LEAF
 from fixtures.workloads import WORKLOADS, Workload, flux, sdxl
 from fixtures.workloads.random_weights import random_model

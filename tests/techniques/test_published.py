@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 from fixtures.scenarios import scenarios
 from fixtures.settings import REPOSITORY
 from fixtures.techniques.published import GB, PUBLISHED, Published, published_of

@@ -7,22 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from fixtures.metrics.images import judge_images
+from fixtures.metrics.latency import LATENCY, RATIO, judge_absolute_latency, judge_ratio
+from fixtures.metrics.operations import COUNTS, judge_counts
+from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.baselines import Sampled
 from fixtures.records.counts import Counts
-from fixtures.records.metrics import COUNTS, LATENCY, RATIO
-from fixtures.verdicts import (
-    Case,
-    Outcome,
-    SideCase,
-    Verdict,
-    judge_absolute_latency,
-    judge_counts,
-    judge_images,
-    judge_peak_memory,
-    judge_ratio,
-)
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.verdicts.case import Case, SideCase
+from tests.metrics.cases import NEWER, SCENARIO, case
 from tests.support.runs import MIB, SOFTWARE, counts, entry, sample, timing
-from tests.verdicts.cases import NEWER, SCENARIO, case
 
 PEAKS = {"whole": 600 * MIB, "denoiser": 500 * MIB}
 WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {

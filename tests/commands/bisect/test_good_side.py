@@ -18,7 +18,7 @@ from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
-from fixtures.verdicts import Limits
+from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import COMMAND
 
 KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==0.42.0": "broken"}

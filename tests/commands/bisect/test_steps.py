@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from fixtures.commands.bisect.halving import StepOutcome, first_bad
 from fixtures.commands.bisect.steps import Criterion, Step, StepCache
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.figures import ComparedFigure, not_run
+from fixtures.commands.compare.figures import not_run
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.errors import CommandError
+from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.operations import quantity_of
 from fixtures.records.counts import FLOPS as FLOPS_TOTAL
 from fixtures.records.counts import Counts
-from fixtures.records.metrics import LATENCY
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
-from fixtures.verdicts import metric_of
+from fixtures.verdicts.compared import ComparedFigure
 from tests.support.runs import host_work, run_record, scenario_record
 
 GOOD, BAD, SKIPPED = StepOutcome.GOOD, StepOutcome.BAD, StepOutcome.SKIPPED
@@ -29,7 +30,7 @@ NAME = "sd15-bf16"
 
 def figure(metric: str, outcome: Outcome, base: float, head: float) -> ComparedFigure:
     verdict = Verdict(NAME, metric, outcome, f"{NAME}: a sentence")
-    return ComparedFigure(verdict, metric_of(metric), base, head)
+    return ComparedFigure(verdict, quantity_of(metric), base, head)
 
 
 def compared(*figures: ComparedFigure) -> Compared:

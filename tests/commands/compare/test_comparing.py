@@ -19,7 +19,7 @@ from fixtures.records.run import RESULTS
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
-from fixtures.verdicts import Limits
+from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import COMMAND
 
 FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]

@@ -8,17 +8,19 @@ from dataclasses import replace
 import pytest
 
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.figures import ComparedFigure, counts, host_calls, not_run
+from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.compare.findings import findings_of
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
+from fixtures.metrics.latency import LATENCY
 from fixtures.records.counts import BYTES_MOVED, OPERATIONS, SYNCS, Counts
 from fixtures.records.host_work import HostWork
-from fixtures.records.metrics import LATENCY
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.findings import Finding
-from fixtures.verdicts import Limits, SideCase
+from fixtures.verdicts.case import SideCase
+from fixtures.verdicts.compared import ComparedFigure, Sides
+from fixtures.verdicts.limits import Limits
 from tests.support.runs import (
     entry,
     host_work,
@@ -74,8 +76,7 @@ def compared(*sides: tuple[str, Side, Side], limits: Limits | None = None) -> Co
     figures: list[ComparedFigure] = []
     for base, head in zip(bases, heads, strict=True):
         case = SideCase(base.id, entry(counts=base.counts, origins=base.origins), {})
-        figures += counts(case, base.counts, head.counts, limits)
-        figures += host_calls(case, base.host_work, head.host_work, limits)
+        figures += figures_of(Sides(case, base, head, limits), ("counts", "host_calls"))
     steps = dict.fromkeys((base.id for base in bases), STEPS)
     return Compared(run_record(*bases), run_record(*heads), figures, steps)
 

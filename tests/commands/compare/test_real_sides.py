@@ -22,7 +22,7 @@ from fixtures.measuring.sampler import cross_env_sampler
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
-from fixtures.verdicts import Limits
+from fixtures.verdicts.limits import Limits
 
 SDPA = find_scenario("storybook", "sdpa")
 EXACT = ("peak_memory", "counts", "images")

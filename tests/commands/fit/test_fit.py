@@ -13,7 +13,7 @@ import pytest
 from fixtures.commands.fit import __main__ as command
 from fixtures.devices.simulated.profiles import PROFILES
 from fixtures.records.fit import FITS
-from fixtures.records.metrics import MIB
+from fixtures.records.units import MIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 from tests.support.simulated_runs import small

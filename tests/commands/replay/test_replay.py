@@ -19,7 +19,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, RunRecord
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
-from fixtures.verdicts import Limits
+from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import COMMAND
 from tests.support.tiny_package import TinyPackage
 

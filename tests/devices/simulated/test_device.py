@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from fixtures.devices import DeviceError, open_device
+from fixtures.devices.needs import Need
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.kernels import CAVEAT, attention_backend, scratch_bytes
@@ -42,19 +43,19 @@ def test_an_unknown_profile_is_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("need", ["clock", "images", "compiler", "tracer", "cudnn"])
-def test_what_it_lacks_has_a_reason(need: str) -> None:
+def test_what_it_lacks_has_a_reason(need: Need) -> None:
     assert SimulatedDevice().missing(need)
 
 
 @pytest.mark.parametrize(
     "need", ["accelerator", "streams", "tf32", "xformers", "fp16 arithmetic", "bf16 arithmetic"]
 )
-def test_what_it_has(need: str) -> None:
+def test_what_it_has(need: Need) -> None:
     assert SimulatedDevice().missing(need) is None
 
 
 @pytest.mark.parametrize("need", ["images", "tracer", "cudnn"])
-def test_what_it_has_with_values(need: str) -> None:
+def test_what_it_has_with_values(need: Need) -> None:
     assert SimulatedDevice(draws=True).missing(need) is None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.records.metrics import MIB
+from fixtures.records.units import MIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fixtures.devices.simulated.allocator import Block, CachingAllocator, OutOfDeviceMemory
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.expandable import ExpandableAllocator, is_expandable
-from fixtures.records.metrics import GIB, MIB
 from fixtures.records.run import RESERVED, WHOLE
+from fixtures.records.units import GIB, MIB
 from tests.devices.simulated.test_allocator import ANY_SEQUENCE, CALLS
 from tests.support.simulated_runs import simulate, small
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fixtures.devices.simulated.modelled import ModelledMemory
 from fixtures.devices.simulated.requests import Requests
-from fixtures.records.metrics import GIB, MIB
+from fixtures.records.units import GIB, MIB
 
 STEP_BYTES = 8 * MIB
 

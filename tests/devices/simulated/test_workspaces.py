@@ -10,8 +10,8 @@ import torch
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.modelled import ModelledMemory
 from fixtures.devices.simulated.workspaces import workspace_bytes
-from fixtures.records.metrics import MIB
 from fixtures.records.run import RESERVED, WHOLE
+from fixtures.records.units import MIB
 from tests.support.simulated_runs import simulate
 
 aten = torch.ops.aten

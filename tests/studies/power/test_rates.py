@@ -12,17 +12,16 @@ import pytest
 
 from fixtures.commands.refresh import SAMPLES
 from fixtures.measuring.repetition import SCENARIO_S
+from fixtures.metrics.latency import MAX_SAMPLES
 from fixtures.settings import Settings
 from fixtures.studies.power.__main__ import main
 from fixtures.studies.power.collect import CYCLE
 from fixtures.studies.power.markdown import markdown
-from fixtures.studies.power.rates import LEAST, RATES, RatedLevel, rated, smallest_detected
-from fixtures.studies.power.render import table
+from fixtures.studies.power.rates import LEAST, RATES, rated
 from fixtures.studies.power.replay import EVERY, TooFewError, clopper_pearson, replay, run_fails
 from fixtures.studies.power.rules import Decision, rules
-from fixtures.studies.power.samples import LabelledSample, Level, read
-from fixtures.verdicts import MAX_SAMPLES
-from tests.studies.power.known import known, noisy, rated_level, slower_by
+from fixtures.studies.power.samples import LabelledSample, read
+from tests.studies.power.known import known, noisy, slower_by
 from tests.studies.power.test_samples import gathered
 
 RULES = rules(SAMPLES, MAX_SAMPLES)
@@ -215,42 +214,24 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_table_and_the_files_say_what_was_replayed(
+def test_the_tables_and_the_file_say_what_was_replayed(
     stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "out"
     assert main(["replay", str(stored), "--draws", "10", "--perf-report", str(folder)]) == 0
-    said = capsys.readouterr().out
-    found = read([stored])
-    assert said.startswith(f"storybook-fp32, {len(found.samples)} processes")
-    assert (
-        "smallest slowdown detected in 95 %: 10 % (call, compute: this suite, baseline as it is"
-        in said
-    )
-    assert "none of those tried (call, compute: fixed limit of 10 %, baseline as it is" in said
+    samples = read([stored])
     rates = RATES.read(folder / "power.json")
-    assert rates.header == found.header
-    assert rates.samples == len(found.samples)
-    assert rates.smallest_detected == smallest_detected(rates.rates)
+    assert capsys.readouterr().out == markdown(rates) + "\n"
+    assert rates.header == samples.header
+    assert rates.samples == len(samples.samples)
     assert {rate.tally.rule for rate in rates.rates} == set(RULES)
     assert {rate.baseline_loaded for rate in rates.rates} == {False, True}
-    often = {level for level in found.levels() if len(found.at(level)) >= LEAST}
+    often = {level for level in samples.levels() if len(samples.at(level)) >= LEAST}
     assert {rate.level for rate in rates.rates} == often
     others = {rate.level.where for rate in rates.rates if rate.tally.rule != SUITE}
     assert others == {"", "call"}
     for rate in rates.rates:
         assert rate.call_slower == pytest.approx(rate.level.share)
-    assert table(found, rates.rates).row_count == len(rates.rates)
-    assert (folder / "power.svg").read_bytes().startswith(b"<?xml")
-
-
-def test_markdown_is_printed_in_place_of_the_table(
-    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "out"
-    call = ["replay", str(stored), "--draws", "5", "--markdown", "--perf-report", str(folder)]
-    assert main(call) == 0
-    assert capsys.readouterr().out == markdown(RATES.read(folder / "power.json")) + "\n"
 
 
 def test_too_few_samples_are_not_rated(tmp_path: Path) -> None:
@@ -275,19 +256,3 @@ def test_a_folder_that_cannot_be_made_is_blamed_on_the_option_that_named_it(
     gathered(path, 2)
     assert main(["replay", str(path), "--perf-report", str(path / "out")]) == 2
     assert capsys.readouterr().err.startswith("power: --perf-report ")
-
-
-def _rate(share: float, regression: float, kind: str = "compute") -> RatedLevel:
-    return rated_level(Level(kind, share, "call"), regression, rule="a rule")
-
-
-def test_a_slowdown_is_detected_if_every_larger_one_is() -> None:
-    key = "call, compute: a rule, baseline as it is, judged as it is"
-    found = smallest_detected([_rate(0.10, 1.0), _rate(0.05, 0.96), _rate(0.03, 0.5)])
-    assert found == {key: 0.05}
-    lucky = smallest_detected([_rate(0.10, 1.0), _rate(0.05, 0.6), _rate(0.03, 0.97)])
-    assert lucky == {key: 0.10}
-    assert smallest_detected([_rate(0.10, 0.9), _rate(0.05, 1.0)]) == {key: None}
-    both = smallest_detected([_rate(0.05, 1.0, kind="sleep"), _rate(0.05, 0.0)])
-    assert both == {key: None, key.replace("compute", "sleep"): 0.05}
-    assert smallest_detected([rated_level(Level(), 0.0)]) == {}

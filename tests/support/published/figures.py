@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 
 Counter = Literal["allocated", "reserved"]
 Run = Callable[[torch.device], object]

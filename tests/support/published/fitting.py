@@ -15,7 +15,7 @@ from typing import Any, Literal
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.trial import try_configuration
 from fixtures.records.fit import MAX_CONTEXT_BYTES, Configuration, Fit
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload, cogvideox
 from fixtures.workloads.calls import Drawing

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 from fixtures.workloads import flux, sd3
 from tests.support.published import images
 from tests.support.published.figures import Counter

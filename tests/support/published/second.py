@@ -10,7 +10,7 @@ import warnings
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.records.metrics import GIB
+from fixtures.records.units import GIB
 from tests.support.published.vaes import Way, call_qwen_vae, qwen_vae
 
 PROFILE = "rtx-4090"

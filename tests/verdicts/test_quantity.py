@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.metrics.images import SEAM, SSIM
+from fixtures.metrics.latency import LATENCY, RATIO, RATIO_TO_BASE
+from fixtures.metrics.operations import COUNTS
+from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.counts import OPERATIONS, SYNCS, Counts
-from fixtures.records.metrics import (
-    COUNTS,
-    GIB,
-    LATENCY,
-    MIB,
-    PEAK_MEMORY,
-    RATIO,
-    RATIO_TO_BASE,
-    SEAM,
-    SSIM,
-    Metric,
-)
+from fixtures.records.units import GIB, MIB
+from fixtures.verdicts.quantity import Quantity
 
 
 @pytest.mark.parametrize("metric", [LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, SEAM])
-def test_more_is_worse_of_everything_but_similarity(metric: Metric) -> None:
+def test_more_is_worse_of_everything_but_similarity(metric: Quantity) -> None:
     assert metric.is_worse(2, than=1)
     assert not metric.is_worse(1, than=1)
     assert not metric.is_worse(1, than=2)
@@ -45,7 +39,7 @@ def test_less_similarity_is_worse() -> None:
         (COUNTS, 1234567, "1,234,567"),
     ],
 )
-def test_a_figure_is_printed_with_its_unit(metric: Metric, value: float, text: str) -> None:
+def test_a_figure_is_printed_with_its_unit(metric: Quantity, value: float, text: str) -> None:
     assert metric.format(value) == text
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.records.metrics import MemorySource
-from fixtures.verdicts import Outcome, Verdict, judge_peak_memory
+from fixtures.metrics.peak_memory import judge_peak_memory
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.units import MemorySource
+from tests.metrics.cases import case
 from tests.support.runs import MIB, entry
-from tests.verdicts.cases import case
 
 
 def judged(

@@ -10,31 +10,26 @@ from typing import Any
 
 import pytest
 
-from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
-from fixtures.records.host_work import EMPTY_CACHE, HostCalls, HostWork
-from fixtures.records.metrics import COUNTS, PEAK_MEMORY
-from fixtures.records.run import WHOLE
-from fixtures.verdicts import (
+from fixtures.metrics.host_calls import judge_host_calls
+from fixtures.metrics.latency import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
-    MEMORY_TOLERANCES,
     RATIO_TOLERANCE,
     SIDE_BY_SIDE,
-    Outcome,
-    SideCase,
-    Tolerance,
-    Verdict,
     judge_absolute_latency,
     judge_change,
-    judge_counts,
-    judge_host_calls,
-    judge_peak_memory,
     judge_ratio,
-    judge_total,
 )
-from fixtures.verdicts.tolerances import FEW_CALLS, IMPLAUSIBLE_GAIN
+from fixtures.metrics.operations import COUNTS, judge_counts, judge_total
+from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, PEAK_MEMORY, judge_peak_memory
+from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
+from fixtures.records.host_work import EMPTY_CACHE, HostCalls, HostWork
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.run import WHOLE
+from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
+from fixtures.verdicts.margin import Tolerance
+from tests.metrics.cases import NEWER, SCENARIO, case, timed
 from tests.support.runs import MIB, entry, host_work, sample, timing
-from tests.verdicts.cases import NEWER, SCENARIO, case, timed
 
 SIDES = SideCase(SCENARIO, entry(), NEWER)
 SEEN = Counts(

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.records.host_work import EMPTY_CACHE, PINNED_BYTES, Calls, HostCalls, HostWork
-from fixtures.verdicts import (
+from fixtures.metrics.host_calls import (
     HOST_CALLS_A_STEP,
     HOST_SHARE,
-    Outcome,
     functions_changed,
     host_changes,
     judge_host_calls,
 )
+from fixtures.records.host_work import EMPTY_CACHE, PINNED_BYTES, Calls, HostCalls, HostWork
+from fixtures.records.outcome import Outcome
+from tests.metrics.cases import case
 from tests.support.runs import entry, host_work, with_functions
-from tests.verdicts.cases import case
 
 STORED = host_work(a_step=600, torch_a_step=5000, once=300)
 """Three steps; 2 % of a step of the libraries is 12, of torch 100."""

@@ -9,20 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.metrics.host_speed import HostSpeed, margin_at
+from fixtures.metrics.latency import FP32_TOLERANCE, MAX_SAMPLES, RATIO_TOLERANCE, judge_latency
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Timing
-from fixtures.verdicts import (
-    FP32_TOLERANCE,
-    MAX_SAMPLES,
-    RATIO_TOLERANCE,
-    Case,
-    Outcome,
-    Tolerance,
-    Verdict,
-    judge_latency,
-)
-from fixtures.verdicts.host_speed import HostSpeed, margin_at
+from fixtures.verdicts.case import Case
+from fixtures.verdicts.margin import Tolerance
+from tests.metrics.cases import case
 from tests.support.runs import SOFTWARE, entry, timing
-from tests.verdicts.cases import case
 
 WIDE = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 STORED = entry(ratios=(1.25, 1.26, 1.27, 1.28, 1.29, 1.28), judged_ms=(105.0,) * 6)

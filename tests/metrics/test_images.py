@@ -6,22 +6,21 @@ import math
 
 import pytest
 
-from fixtures.verdicts import (
+from fixtures.metrics.images import (
     FROZEN_DIFFERENCE,
     SEAM_LIMIT,
     SIDES_SSIM,
     SSIM_ROUNDING,
-    Outcome,
-    SideCase,
-    Verdict,
     judge_classes,
     judge_difference,
     judge_images,
     judge_seams,
     judge_similarity,
 )
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.verdicts.case import SideCase
+from tests.metrics.cases import NEWER, SCENARIO, case
 from tests.support.runs import entry
-from tests.verdicts.cases import NEWER, SCENARIO, case
 
 SIDES = SideCase(SCENARIO, entry(), NEWER)
 

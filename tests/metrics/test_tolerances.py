@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.verdicts import (
+from fixtures.metrics.latency import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
     MAX_SAMPLES,
     RATIO_TOLERANCE,
     REGRESSION_ERROR,
     RUN_ERROR,
-    Tolerance,
     regression_error,
 )
+from fixtures.verdicts.margin import Tolerance
 
 
 @pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, FP32_TOLERANCE, CONTROL_TOLERANCE])

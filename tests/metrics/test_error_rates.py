@@ -7,20 +7,20 @@ import math
 import numpy as np
 import pytest
 
-from fixtures.records.timing import Sample
-from fixtures.verdicts import (
+from fixtures.metrics import latency
+from fixtures.metrics.latency import (
     MAX_SAMPLES,
     RATIO_TOLERANCE,
     REGRESSION_ERROR,
-    Outcome,
-    SideCase,
     judge_change,
     judge_ratio,
-    latency,
 )
+from fixtures.records.outcome import Outcome
+from fixtures.records.timing import Sample
+from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.statistics import spread_of
+from tests.metrics.cases import case, timed
 from tests.support.runs import entry
-from tests.verdicts.cases import case, timed
 
 RUNS = 1000
 PROCESSES = 10

@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.metrics import host_calls, operations, peak_memory
+from fixtures.metrics.operations import judge_total, totals
+from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.counts import (
     BYTES_MOVED,
     COPIES_TO_HOST,
@@ -16,12 +19,18 @@ from fixtures.records.counts import (
     Counts,
 )
 from fixtures.records.host_work import EMPTY_CACHE, LIBRARIES, READ_BYTES, RUNTIME
-from fixtures.records.metrics import GIB, MIB, PEAK_MEMORY
-from fixtures.verdicts import Limits, Outcome, SideCase, judge_total, totals
+from fixtures.records.outcome import Outcome
+from fixtures.records.units import GIB, MIB
+from fixtures.verdicts.case import SideCase
+from fixtures.verdicts.limits import Limits
 from tests.support.runs import entry
 
 STEPS = 3
-THRESHOLDS = Limits(steps=STEPS)
+MATERIAL = Limits(steps=STEPS)
+THRESHOLDS = {
+    PEAK_MEMORY.name: peak_memory.THRESHOLD,
+    **{name: operations.threshold_of(name) for name in (*TOTALS, "compute float32")},
+}
 
 
 @pytest.mark.parametrize(
@@ -39,12 +48,12 @@ THRESHOLDS = Limits(steps=STEPS)
     ],
 )
 def test_each_metric_has_the_limit_that_is_documented(name: str, base: int, limit: float) -> None:
-    assert THRESHOLDS.of(name, base) == pytest.approx(limit)
+    assert MATERIAL.of(THRESHOLDS[name], base) == pytest.approx(limit)
 
 
 def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
     side = SideCase("sd15-fp32", entry(counts=Counts({SYNCS: 4})), {})
-    limit = THRESHOLDS.of(SYNCS, 4)
+    limit = MATERIAL.of(THRESHOLDS[SYNCS], 4)
     outcomes = [
         judge_total(side, SYNCS, Counts({SYNCS: now}), limit).outcome
         for now in (4, 4 + STEPS - 1, 4 + STEPS, 4 - STEPS)
@@ -53,11 +62,11 @@ def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
 
 
 def test_the_runtime_s_calls_are_material_in_every_step() -> None:
-    assert THRESHOLDS.of_host(EMPTY_CACHE, 0, 1) == 0
-    assert THRESHOLDS.of_host(EMPTY_CACHE, 0, STEPS) == STEPS - 1
-    assert THRESHOLDS.of_host(READ_BYTES, 1000, STEPS) == 10
-    assert THRESHOLDS.of_host(LIBRARIES, 100, 1) == 10
-    assert THRESHOLDS.of_host(LIBRARIES, 1000, 1) == 50
+    assert MATERIAL.of(host_calls.threshold_of(EMPTY_CACHE), 0, 1) == 0
+    assert MATERIAL.of(host_calls.threshold_of(EMPTY_CACHE), 0, STEPS) == STEPS - 1
+    assert MATERIAL.of(host_calls.threshold_of(READ_BYTES), 1000, STEPS) == 10
+    assert MATERIAL.of(host_calls.threshold_of(LIBRARIES), 100, 1) == 10
+    assert MATERIAL.of(host_calls.threshold_of(LIBRARIES), 1000, 1) == 50
 
 
 @pytest.mark.parametrize("name", [PEAK_MEMORY.name, *TOTALS])
@@ -65,17 +74,17 @@ def test_the_runtime_s_calls_are_material_in_every_step() -> None:
 def test_what_is_allowed_widens_every_limit_and_exact_leaves_nothing_else(
     name: str, base: int, allowed: float
 ) -> None:
-    assert Limits(exact=True).of(name, base) == 0
-    assert Limits(allowed, exact=True).of(name, base) == allowed * base
-    assert Limits(allowed, steps=STEPS).of(name, base) >= max(
-        allowed * base, THRESHOLDS.of(name, base)
+    assert Limits(exact=True).of(THRESHOLDS[name], base) == 0
+    assert Limits(allowed, exact=True).of(THRESHOLDS[name], base) == allowed * base
+    assert Limits(allowed, steps=STEPS).of(THRESHOLDS[name], base) >= max(
+        allowed * base, MATERIAL.of(THRESHOLDS[name], base)
     )
 
 
 @pytest.mark.parametrize("name", [LIBRARIES, *RUNTIME])
 def test_exact_holds_the_host_s_work_to_the_call(name: str) -> None:
-    assert Limits(exact=True).of_host(name, 1000, 1) == 0
-    assert Limits(0.5, exact=True).of_host(name, 1000, 1) == 500
+    assert Limits(exact=True).of(host_calls.threshold_of(name), 1000, 1) == 0
+    assert Limits(0.5, exact=True).of(host_calls.threshold_of(name), 1000, 1) == 500
 
 
 @pytest.mark.parametrize(

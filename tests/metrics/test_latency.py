@@ -10,27 +10,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.metrics import LATENCY, RATIO
-from fixtures.records.timing import Group, Sample, Timing
-from fixtures.verdicts import (
+from fixtures.metrics.latency import (
     ABSOLUTE_TOLERANCE,
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
+    LATENCY,
     MAX_SAMPLES,
+    RATIO,
     RATIO_TOLERANCE,
     SIDE_BY_SIDE,
-    Case,
-    Outcome,
-    SideCase,
-    Verdict,
     judge_absolute_latency,
     judge_change,
     judge_latency,
     judge_ratio,
 )
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.timing import Group, Sample, Timing
+from fixtures.verdicts.case import Case, SideCase
 from fixtures.verdicts.statistics import NO_PRIOR, Spread
+from tests.metrics.cases import NEWER, SCENARIO, case, timed
 from tests.support.runs import entry, sample, timing
-from tests.verdicts.cases import NEWER, SCENARIO, case, timed
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 MARGIN = SIDE_BY_SIDE

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fixtures.metrics.latency import RATIO_TOLERANCE, SIDE_BY_SIDE
 from fixtures.records.baselines import Entry
-from fixtures.verdicts import RATIO_TOLERANCE, SIDE_BY_SIDE, Case, Tolerance
+from fixtures.verdicts.case import Case
+from fixtures.verdicts.margin import Tolerance
 from tests.support.runs import SOFTWARE, entry
 
 SCENARIO = "storybook-fp16"

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
-from fixtures.verdicts import (
-    Outcome,
-    SideCase,
+from fixtures.metrics.operations import (
     judge_counts,
     judge_total,
-    metric_of,
     parts_changed,
+    quantity_of,
     totals,
 )
+from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
+from fixtures.records.outcome import Outcome
+from fixtures.verdicts.case import SideCase
+from tests.metrics.cases import case
 from tests.support.runs import counts, entry
-from tests.verdicts.cases import case
 
 BASE = Counts(
     totals={OPERATIONS: 14, BYTES_MOVED: 2**30, SYNCS: 2},
@@ -209,8 +209,8 @@ def test_products_in_another_dtype_are_a_total_of_their_own() -> None:
 
 
 def test_bytes_are_printed_as_bytes() -> None:
-    assert metric_of(BYTES_MOVED).format(2**30) == "1.00 GiB"
-    assert metric_of(OPERATIONS).format(2**30) == "1,073,741,824"
+    assert quantity_of(BYTES_MOVED).format(2**30) == "1.00 GiB"
+    assert quantity_of(OPERATIONS).format(2**30) == "1,073,741,824"
 
 
 def test_the_parts_that_changed_most_are_named() -> None:

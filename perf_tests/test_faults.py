@@ -1,0 +1,11 @@
+"""Does nothing wrong, whatever its figures are: no leak, no race, no state left behind."""
+
+from fixtures.metrics import faults
+from fixtures.records.run import ScenarioRecord
+from fixtures.suite.plugin import Judge
+from fixtures.verdicts.case import Case
+
+
+def test_faults(observed: ScenarioRecord, case: Case, judge: Judge) -> None:
+    """A switch that stays on would change what the next scenario measures."""
+    judge(*faults.METRIC.judge(case, observed))

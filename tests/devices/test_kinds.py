@@ -1,0 +1,158 @@
+"""Devices by capability: nobody outside of the room asks for a device's name."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.devices import Device, kinds, open_device
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.cuda import CudaDevice
+from fixtures.devices.keys import device_key
+from fixtures.devices.kinds import KINDS, SIMULATED, device_name, find_kind
+from fixtures.devices.needs import NEEDS
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.scenarios import chosen_workloads, find_scenario
+from fixtures.settings import REPOSITORY, Settings
+from fixtures.techniques.registry import Catalogue
+from fixtures.workloads import default_workloads
+from fixtures.workloads.registry import DeclarationError
+from tests.devices.fake_cuda import FakeCuda
+from tests.test_settings import given_options
+
+DEVICES: list[Device] = [CpuDevice(), CudaDevice(cuda=FakeCuda()), SimulatedDevice()]
+
+
+def _asked_for(source: str) -> Iterator[str]:
+    """Names of devices that the source compares something with, or looks something up by."""
+    names = {"auto", *KINDS}
+    for node in ast.walk(ast.parse(source)):
+        asked: list[Any] = []
+        if isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+            asked += [one for part in asked for one in getattr(part, "elts", ())]
+        elif isinstance(node, ast.Dict):
+            asked = list(node.keys)
+        yield from (
+            one.value for one in asked if isinstance(one, ast.Constant) and one.value in names
+        )
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['x == "cpu"', '"cuda" != x', 'x in ("auto", "simulated")', 'y = {"cpu": 1}', 'x in ["cuda"]'],
+)
+def test_the_search_finds_who_asks(source: str) -> None:
+    assert list(_asked_for(source))
+
+
+def test_no_other_room_asks_for_the_name_of_a_device() -> None:
+    paths = [*(REPOSITORY / "fixtures").rglob("*.py"), *(REPOSITORY / "perf_tests").glob("*.py")]
+    asking = {
+        str(path.relative_to(REPOSITORY)): found
+        for path in [*paths, REPOSITORY / "conftest.py"]
+        if not {"devices", "studies", "training"} & set(path.parts)
+        if (found := list(_asked_for(path.read_text(encoding="utf-8"))))
+    }
+    assert asking == {}
+
+
+def test_the_kinds_are_known_without_torch() -> None:
+    code = (
+        "import sys, fixtures.devices.kinds, fixtures.devices.needs; print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True)
+    assert done.stdout == b"False\n"
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)
+def test_every_device_knows_every_need_and_no_other(device: Device) -> None:
+    for need in NEEDS:
+        reason = device.missing(need)  # type: ignore[arg-type]
+        assert reason is None or len(reason) > 10
+    with pytest.raises(ValueError, match="unknown need 'magic'"):
+        device.missing("magic")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind_of_need", ["needs", "timing_needs"])
+def test_a_technique_that_needs_what_no_device_knows_is_refused(kind_of_need: str) -> None:
+    own = Catalogue()
+    with pytest.raises(DeclarationError, match=r"'waits' needs 'stream'.* streams"):
+
+        @own.technique(
+            family="own",
+            document="own",
+            activation_check=lambda context: None,
+            min_ssim=1.0,
+            **{kind_of_need: ("accelerator", "stream")},
+        )
+        def waits(workload: Any, device: Any) -> Iterator[Any]:
+            """Wait for a stream."""
+            yield None
+
+    assert not own.techniques
+
+
+def test_the_memory_that_no_peak_exceeds_is_the_devices() -> None:
+    cpu, cuda, simulated = DEVICES
+    assert 2**28 < cpu.memory_bytes < 2**50
+    for device in (cuda, simulated):
+        assert device.memory_bytes == device.hardware["memory_gib"] * 2**30
+
+
+@pytest.mark.parametrize(
+    ("name", "maker", "key"),
+    [
+        ("NVIDIA H200", "nvidia", "nvidia-h200"),
+        ("Tesla T4", "nvidia", "nvidia-tesla-t4"),
+        ("AMD Instinct MI300X", "amd", "amd-instinct-mi300x"),
+        ("Radeon RX 7900 XTX", "amd", "amd-radeon-rx-7900-xtx"),
+        ("Intel(R) Data Center GPU Max 1550", "intel", "intel-r-data-center-gpu-max-1550"),
+        ("Apple M3", "apple", "apple-m3"),
+    ],
+)
+def test_a_key_begins_with_the_maker(name: str, maker: str, key: str) -> None:
+    assert device_key(name, 2**36, maker) == key
+
+
+class PocketDevice(SimulatedDevice):
+    """A made-up device: it simulates, under a name and a key of its own."""
+
+    name = "pocket"
+
+    def __init__(self) -> None:
+        super().__init__("rtx-3060")
+        self.key = "pocket"
+
+
+def test_a_device_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As CONTRIBUTING.md has it under "A new device"."""
+    entry = kinds.DeviceKind(
+        device_class=f"{__name__}:PocketDevice",
+        memory_source="replay",
+        default_workloads="storybook",
+        key="pocket",
+        is_there=lambda: True,
+    )
+    monkeypatch.setitem(KINDS, "pocket", entry)
+    assert Settings.parse(given_options(perf_device="pocket")).chosen == "--perf-device pocket"
+    assert device_name("auto") == "pocket"
+    device = open_device("auto")
+    assert (type(device), device.key, device.memory_source) == (PocketDevice, "pocket", "replay")
+    assert chosen_workloads("pocket", ()) == default_workloads("cpu")
+    scenario = find_scenario("storybook", "fp16")
+    assert scenario.counted_steps("pocket") < scenario.counted_steps("simulated")
+    assert find_kind("pocket").holds_two_pipelines
+
+
+def test_what_is_stored_of_a_simulated_device_is_under_its_key() -> None:
+    assert SIMULATED.key == open_device("simulated").key
+    assert not kinds.is_of_hardware("simulated-rtx-4090")
+    assert not kinds.is_of_hardware("cpu")
+    assert kinds.is_of_hardware("nvidia-h200")
