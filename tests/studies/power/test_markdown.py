@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from fixtures.studies.power.markdown import markdown
-from fixtures.studies.power.rates import RatedLevel, Rates
+from fixtures.studies.power.rates import RATES, RatedLevel, Rates
 from fixtures.studies.power.samples import Header, Level
 from tests.studies.power.known import rated_level
 
+REPOSITORY = Path(__file__).parent.parent.parent.parent
 CALL_5 = Level("compute", 0.05, "call")
 STEP_10 = Level("compute", 0.10, "scheduler")
 
@@ -78,3 +80,12 @@ def test_all_processes_together_bound_the_false_alarms() -> None:
     assert "takes" not in enough
     assert "Over both machines 10.0 % " in text_of(rated_level(Level(), 0.1))
     assert "not sampled often enough" in text_of(rated_level(CALL_5, 1.0))
+
+
+def test_every_row_of_the_page_is_one_of_the_replay() -> None:
+    page = (REPOSITORY / "docs/power.md").read_text(encoding="utf-8")
+    rates = page.partition("## Rates\n")[2].partition("\n## ")[0]
+    rows = {line for line in rates.splitlines() if line.startswith("|")}
+    replayed = markdown(RATES.read(REPOSITORY / "docs/power/power.json")).splitlines()
+    assert len(rows) > 10
+    assert rows <= {*replayed}
