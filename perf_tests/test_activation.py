@@ -2,7 +2,7 @@
 
 from fixtures.records.outcome import Verdict
 from fixtures.scenarios import Scenario
-from fixtures.suite.plugin import Judge
+from fixtures.suite.judging import Judge
 
 
 def test_activation(scenario: Scenario, activation: Verdict, judge: Judge) -> None:

@@ -1,12 +1,14 @@
 """No scenario without an entry, no entry without a scenario; and the explicit refresh of both."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from fixtures.commands.refresh import differences, keeps_samples, record_entry, samples_note
 from fixtures.devices import Device
-from fixtures.measuring.repetition import Take
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RunRecord
+from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, scenarios, workload_of
 from fixtures.settings import Settings
 from fixtures.suite.measurements import Measurements
@@ -57,7 +59,7 @@ def test_refresh(
     store: BaselineStore,
     settings: Settings,
     run_record: RunRecord,
-    take: Take,
+    samples: Iterator[Timing],
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure, and stage the new entry."""
     device = measurements.observations.device
@@ -69,7 +71,7 @@ def test_refresh(
         run_record,
         measurements.record(scenario),
         reason=settings.reason,
-        take=take,
+        samples=samples,
         stored=stored,
         replace_samples=settings.replace_samples,
     )

@@ -2,7 +2,7 @@
 
 from fixtures.metrics import faults
 from fixtures.records.run import ScenarioRecord
-from fixtures.suite.plugin import Judge
+from fixtures.suite.judging import Judge
 from fixtures.verdicts.case import Case
 
 

@@ -1,7 +1,7 @@
 """No slower than its baseline allows, measured in pairs with the frozen reference."""
 
 from fixtures.records.outcome import Verdict
-from fixtures.suite.plugin import Judge
+from fixtures.suite.judging import Judge
 
 
 def test_latency(timed: list[Verdict], judge: Judge) -> None:

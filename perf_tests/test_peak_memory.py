@@ -4,7 +4,7 @@ from fixtures.metrics import peak_memory
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.suite.cases import Cases
-from fixtures.suite.plugin import Judge
+from fixtures.suite.judging import Judge
 from fixtures.verdicts.case import Case
 
 

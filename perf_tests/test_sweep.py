@@ -5,8 +5,8 @@ import pytest
 from fixtures.devices import Device
 from fixtures.metrics.images import SSIM
 from fixtures.scenarios import Scenario
+from fixtures.suite.judging import Judge
 from fixtures.suite.measurements import Measurements
-from fixtures.suite.plugin import Judge
 from fixtures.verdicts.case import Case
 
 pytestmark = [pytest.mark.sweep, pytest.mark.last]

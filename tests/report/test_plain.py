@@ -24,7 +24,7 @@ from fixtures.report.plain import escaped, escaped_line, no_commands, plain_line
 from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
 from fixtures.settings import Settings
-from fixtures.suite.plugin import judge
+from fixtures.suite.judging import judge
 from fixtures.verdicts.compared import ComparedFigure
 from tests.support.runs import run_record, scenario_record, verdict
 

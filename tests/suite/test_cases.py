@@ -11,13 +11,13 @@ import pytest
 
 from fixtures.devices.host import software_versions
 from fixtures.measuring.rounds import timing_of
+from fixtures.metrics.latency import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
 from fixtures.records.run import RunRecord
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
-from fixtures.metrics.latency import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.verdicts.statistics import NO_PRIOR, spread_of
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, scenario_record

@@ -19,9 +19,9 @@ from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
-from fixtures.records.images import PREFIX, Images, encoded
 from fixtures.metrics.latency import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
+from fixtures.records.images import PREFIX, Images, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing

@@ -13,9 +13,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from fixtures.measuring.rounds import Plan, Round
 from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
+from fixtures.suite.judging import latencies_of
 from fixtures.suite.latency import JudgedClock, _benchmarked
 from fixtures.suite.live import Show
-from fixtures.suite.plugin import latencies_of
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
 

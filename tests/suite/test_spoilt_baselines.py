@@ -12,19 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fixtures.metrics.host_calls import judge_host_calls
+from fixtures.metrics.latency import judge_latency
+from fixtures.metrics.operations import judge_counts
+from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import CODEC, Baseline, BaselineError, DeviceFacts, read_baseline
+from fixtures.records.outcome import Verdict
 from fixtures.records.run import RunRecord
 from fixtures.report.plain import printed
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
 from fixtures.verdicts.case import Case
-from fixtures.records.outcome import Verdict
-from fixtures.metrics.operations import judge_counts
-from fixtures.metrics.host_calls import judge_host_calls
-from fixtures.metrics.latency import judge_latency
-from fixtures.metrics.peak_memory import judge_peak_memory
 from tests.support.fake_device import FakeDevice
 from tests.support.odd import CUT, DROPPED, ODD, Place, places, spoilt
 from tests.support.runs import counts, entry, host_work, timing

@@ -16,7 +16,6 @@ of Python 3.11 may have.
 from __future__ import annotations
 
 import os
-import sys
 import time
 import zlib
 from pathlib import Path
@@ -27,16 +26,17 @@ import pytest
 from fixtures.devices import Device, host
 from fixtures.devices.host import VISIBLE
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.rounds import Plan, Round
+from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import Sampler
 from fixtures.records.counts import Counts
 from fixtures.records.images import Images
 from fixtures.records.run import WHOLE
-from fixtures.records.timing import Evidence, Timing
+from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Call
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.fake_timed import FakeTimed
 from tests.support.runs import counts, host_work, timing
 
 KEY = "fake"
@@ -110,27 +110,6 @@ def _ratio(scenario: Scenario) -> float:
     return (0.5 + _figure(scenario) / 2**20) * (1.5 if _is(scenario, "FAKE_SLOW") else 1.0)
 
 
-class _Timed:
-    """Rounds that last as long as they are told, and take no time."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def place(self) -> None:
-        """It is nowhere."""
-
-    def round(self) -> Round:
-        """As long as it was told."""
-        return Round(self._seconds, self._seconds)
-
-    def evidence(self) -> Evidence:
-        """A quiet machine."""
-        return timing().evidence
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 class _Frozen:
     """A frozen reference that draws what every scenario draws."""
 
@@ -139,10 +118,6 @@ class _Frozen:
         if words := os.environ.get("FAKE_FROZEN"):
             raise RuntimeError(words)
         return IMAGES[:1]
-
-
-def _pair(scenario: Scenario, device: Device, change: object) -> tuple[_Timed, _Timed]:
-    return _Timed(0.1), _Timed(0.1 * _ratio(scenario))
 
 
 def _in_fresh_process(device: Device) -> Sampler:
@@ -154,17 +129,20 @@ def _in_fresh_process(device: Device) -> Sampler:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Put the fakes in the place of everything that measures."""
-    PATCH.setattr(sys.modules["conftest"], "open_device", _device)
     # By name: pytest rewrites the plugin's assertions, and that must come before its import.
-    PATCH.setattr("fixtures.suite.plugin.open_device", _device)
-    PATCH.setattr("fixtures.suite.plugin.observe", _observe)
-    PATCH.setattr("fixtures.suite.plugin.in_fresh_process", _in_fresh_process)
+    PATCH.setattr("fixtures.suite.session.open_device", _device)
+    PATCH.setattr("fixtures.suite.judging.observe", _observe)
+    PATCH.setattr("fixtures.suite.judging.in_fresh_process", _in_fresh_process)
     # The real one imports torch, to name the frozen reference's sources.
     for judging in ("suite.cases", "commands.refresh"):
         PATCH.setattr(f"fixtures.{judging}.timing_of", lambda *_: {"steps": 1})
     PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
-    PATCH.setattr("fixtures.measuring.sampler.pair_of", _pair)
+    PATCH.setattr("fixtures.measuring.sampler.reference_of", lambda *_: FakeTimed(lambda n: 0.1))
+    PATCH.setattr(
+        "fixtures.measuring.sampler.candidate_of",
+        lambda scenario, _: FakeTimed(lambda n: 0.1 * _ratio(scenario)),
+    )
 
     if known := os.environ.get("FAKE_KNOWN"):
         from fixtures.suite.known_issues import KnownIssue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.scenarios import scenarios
-from fixtures.suite.hints import suggestions
+from fixtures.suite.selecting import suggestions
 
 FOUND = scenarios(["storybook"])
 
