@@ -12,6 +12,7 @@ from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, scenarios, workload_of
 from fixtures.settings import Settings
 from fixtures.suite.measurements import Measurements
+from fixtures.suite.refreshing import Keep
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.case import Case
 from fixtures.workloads import WORKLOADS
@@ -60,8 +61,9 @@ def test_refresh(
     settings: Settings,
     run_record: RunRecord,
     samples: Iterator[Timing],
+    keep: Keep,
 ) -> None:
-    """Runs alone, and only with --perf-update-baselines: measure, and stage the new entry."""
+    """Runs alone, and only with --perf-update-baselines: measure a new entry."""
     device = measurements.observations.device
     names = (device.key, scenario.stored_as, scenario.technique.id)
     stored = store.entry(*names)
@@ -78,4 +80,4 @@ def test_refresh(
     run_record.note(differences(scenario, stored, entry))
     if stored and keeps_samples(stored, scenario, device) and not settings.replace_samples:
         run_record.note(samples_note(scenario, stored))
-    store.stage(*names, entry)
+    keep(entry)

@@ -16,8 +16,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.measuring.rounds import Plan, Round, finished, paired_rounds
-from fixtures.measuring.sampler import open_pair
+from fixtures.measuring.rounds import Plan, Round, finished
+from fixtures.measuring.sampler import open_rounds
 from fixtures.scenarios import Scenario, find_scenario
 
 ROUNDS = 2000
@@ -33,8 +33,8 @@ def empty(scenario: Scenario) -> Scenario:
 
 def test_an_empty_call(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = find_scenario("storybook", "sdpa")
-    with open_pair(scenario, CpuDevice(), empty) as (reference, candidate):
-        rounds = paired_rounds(scenario, reference, candidate, Plan(groups=1, pairs=ROUNDS + 1))
+    plan = Plan(groups=1, pairs=ROUNDS + 1)
+    with open_rounds(scenario, plan, CpuDevice(), empty) as rounds:
         next(rounds)()  # Loads and places both.
 
         def setup() -> tuple[tuple[Callable[[], Round]], dict[str, object]]:

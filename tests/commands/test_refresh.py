@@ -7,7 +7,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,9 @@ def recorded(
 ) -> Entry:
     """Refresh where the scenario shows these observations in turn, the last one from then on."""
     showing = itertools.chain(seen, itertools.repeat(seen[-1] if seen else observation(of.id)))
-    taken = iter(timings)
 
     def observer(scenario: Scenario, _: Device) -> Observation:
         return next(showing) if scenario.id == of.id else observation(scenario.id)
-
-    def take(before: Sequence[Timing]) -> Timing:
-        return next(taken)
 
     device = on or FakeDevice(hardware=HERE)
     run = RunRecord(commit="0123456789ab")
@@ -93,7 +89,7 @@ def recorded(
         run,
         record_of(run, of),
         reason="why",
-        take=take,
+        samples=iter(timings),
         stored=stored,
         replace_samples=replace_samples,
     )

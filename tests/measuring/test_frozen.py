@@ -24,11 +24,11 @@ from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
+from fixtures.metrics.images import FROZEN_DIFFERENCE, STORED_DIFFERENCE, judge_difference
 from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
-from fixtures.metrics.images import FROZEN_DIFFERENCE, STORED_DIFFERENCE, judge_difference
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.similarity import largest_difference
 from fixtures.workloads import WORKLOADS, WorkloadError

@@ -51,7 +51,7 @@ CALLS = {
 def limits(workload: str) -> list[float]:
     """Every min_ssim that is in force on a workload, but for the reference's own."""
     found = scenarios([workload])
-    return [one.technique.min_ssim(workload) for one in found if not one.is_reference]
+    return [one.technique.min_ssim_on(workload) for one in found if not one.is_reference]
 
 
 @pytest.fixture(scope="module", params=CALLS)

@@ -1,29 +1,21 @@
-"""Samplers in this process and elsewhere: both sides are timed, and closed whatever happens."""
+"""Samplers: both sides are timed, and closed whatever happens."""
 
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import psutil
 import pytest
 
-from fixtures.measuring.rounds import Plan, Round, Timed
-from fixtures.measuring.sampler import (
-    Sampler,
-    TimedElsewhere,
-    beside_its_reference,
-    cross_env_sampler,
-    left,
-)
+from fixtures.measuring import sampler
+from fixtures.measuring.rounds import Plan
+from fixtures.measuring.sampler import across_environments, beside_its_reference, closing_side
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.timing import Evidence
+from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
+from tests.support.fake_timed import FakeTimed
 
 PLAN = Plan(groups=2, pairs=2)
 SCENARIO = fake_scenario(lambda steps=None: None)
@@ -33,11 +25,11 @@ SCENARIO = fake_scenario(lambda steps=None: None)
 
 
 class Bench:
-    """A reference and a candidate on a fake device; both note when they are built and left."""
+    """A reference and a candidate on a fake device, and how many of their pipelines are open."""
 
     def __init__(self, act: Callable[[str, int], None] = lambda name, call: None) -> None:
         self.device = FakeDevice()
-        self.log: list[str] = []
+        self.built = self.open = 0
         self._act = act
         reference = self._scenario("fp32", 1.0)
         self.scenario = self._scenario("C", 1.5, others={"fp32": reference})
@@ -54,30 +46,25 @@ class Bench:
                 self._act(name, timed)
                 self.device.now_s += seconds
 
-        return fake_scenario(
-            draw,
-            name,
-            enter=lambda: self.log.append(f"build {name}"),
-            leave=lambda: self.log.append(f"leave {name}"),
-            others=others,
-        )
+        return fake_scenario(draw, name, enter=self._enter, leave=self._leave, others=others)
 
-    @property
-    def is_left(self) -> bool:
-        """Whether everything that was built was left, once."""
-        built, gone = (
-            sorted(entry.split()[1] for entry in self.log if entry.startswith(what))
-            for what in ("build", "leave")
-        )
-        return built == gone == ["C", "fp32"]
+    def _enter(self) -> None:
+        self.built += 1
+        self.open += 1
+
+    def _leave(self) -> None:
+        self.open -= 1
+
+    def sample(self) -> Timing:
+        return beside_its_reference(self.device)(self.scenario, PLAN)
 
 
 def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left() -> None:
     bench = Bench()
-    timing = beside_its_reference(bench.device)(bench.scenario, PLAN)
+    timing = bench.sample()
     assert len(timing.groups) == PLAN.groups
     assert timing.sample.log_ratio == pytest.approx(math.log(1.5))
-    assert bench.is_left
+    assert (bench.built, bench.open) == (2, 0)
 
 
 @pytest.mark.parametrize("name", ["fp32", "C"])
@@ -92,8 +79,8 @@ def test_a_side_that_fails_leaves_neither_open(
 
     bench = Bench(act)
     with pytest.raises(ScenarioError if error is ZeroDivisionError else error):
-        beside_its_reference(bench.device)(bench.scenario, PLAN)
-    assert bench.is_left
+        bench.sample()
+    assert (bench.built, bench.open) == (2, 0)
 
 
 def test_a_round_that_takes_no_time_is_a_broken_scenario() -> None:
@@ -104,175 +91,66 @@ def test_a_round_that_takes_no_time_is_a_broken_scenario() -> None:
     assert caught.value.outcome is Outcome.BROKEN
 
 
-def test_a_control_workload_that_fails_is_a_broken_scenario(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("process", [1, 2])
+def test_a_process_that_cannot_be_started_is_a_broken_scenario_and_leaves_none_open(
+    process: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(torch_device: object) -> None:
-        raise MemoryError("injected")
+    started: list[FakeTimed] = []
 
-    monkeypatch.setattr("fixtures.measuring.control.ControlWorkload", fail)
-    with pytest.raises(ScenarioError, match="fake-fp32: ran out of memory on fake"):
-        beside_its_reference(FakeDevice())(fake_scenario(lambda steps=None: None, "fp32"), PLAN)
+    def start(*_: object, **__: object) -> FakeTimed:
+        if len(started) + 1 == process:
+            raise OSError("Resource temporarily unavailable")
+        started.append(FakeTimed())
+        return started[-1]
 
-
-# Elsewhere
-
-
-class Side:
-    """A process elsewhere that judges a round by its CPU time, a share of the wall's.
-
-    Args:
-        name: in the log.
-        log: of what both sides did.
-        judged_s: how long each round takes on the judged clock.
-        share: of the wall time that it is running in a round.
-        fails: what raises, the name of a method.
-        pid: its process.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        log: list[str],
-        judged_s: float,
-        share: float = 1.0,
-        fails: str = "",
-        pid: int | None = None,
-    ) -> None:
-        self._name = name
-        self._log = log
-        self._judged_s = judged_s
-        self._share = share
-        self._fails = fails
-        self.pid = pid
-
-    def timed(self, scenario: Scenario) -> TimedElsewhere:
-        self._do("timed")
-        return self
-
-    def place(self) -> None:
-        self._do("place")
-
-    def round(self) -> Round:
-        self._do("round")
-        return Round(self._judged_s, self._judged_s / self._share)
-
-    def start_calls(self) -> None:
-        self._do("start_calls")
-
-    def stop_calls(self) -> list[Round]:
-        self._do("stop_calls")
-        return [Round(self._judged_s, 10.0, ended_s=0.0)]
-
-    def evidence(self) -> Evidence:
-        self._do("evidence")
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.1)
-
-    def close(self) -> None:
-        self._do("close")
-
-    def _do(self, what: str) -> None:
-        self._log.append(f"{what} {self._name}")
-        if what == self._fails:
-            raise ScenarioError("s", Outcome.BROKEN, f"{what} failed", side=None)
+    monkeypatch.setattr(sampler, "FreshProcess", start)
+    with pytest.raises(ScenarioError, match="raised OSError: Resource temporarily") as caught:
+        beside_its_reference(FakeDevice(shares_core=True))(SCENARIO, PLAN)
+    assert caught.value.outcome is Outcome.BROKEN
+    assert [side.closed for side in started] == [1] * (process - 1)
 
 
-def place_both(base: Timed, head: Timed) -> None:
-    for side in (base, head):
-        side.place()
+# Across environments
 
 
-def interleaved(base: Side, head: Side) -> Sampler:
-    """Their rounds alternate."""
-    return cross_env_sampler(base, head, place_both, shares_core=False)
+def across(base: FakeTimed, head: FakeTimed, *, shares_core: bool = False) -> Timing:
+    return across_environments(SCENARIO, PLAN, base, head, shares_core=shares_core)
 
 
-def test_head_is_timed_beside_base_which_is_the_reference() -> None:
-    log: list[str] = []
-    sample = interleaved(Side("base", log, 1.0), Side("head", log, 1.1))
-    timing = sample(SCENARIO, PLAN)
+@pytest.mark.parametrize("shares_core", [False, True])
+def test_head_is_timed_beside_base_which_is_the_reference(shares_core: bool) -> None:
+    base, head = FakeTimed(), FakeTimed(lambda number: 1.1)
+    timing = across(base, head, shares_core=shares_core)
     assert timing.sample.log_ratio == pytest.approx(math.log(1.1))
     assert timing.judged_ms == pytest.approx(1100)
-    assert log[-2:] == ["close head", "close base"]
+    assert (base.closed, head.closed) == (1, 1)
+    assert (base.rounds == 0) == shares_core
 
 
 def test_its_share_of_the_processor_is_that_of_its_rounds_alone() -> None:
-    base, head = Side("base", [], 1.0, share=0.5), Side("head", [], 1.0, share=0.8)
-    timing = interleaved(base, head)(SCENARIO, PLAN)
+    timing = across(FakeTimed(share=0.5), FakeTimed(share=0.8))
     assert timing.evidence.cpu_share == pytest.approx(0.8)
     assert timing.evidence.load == 0.5
-    faster = Side("head", [], 1.0, share=2.0)
-    assert interleaved(base, faster)(SCENARIO, PLAN).evidence.cpu_share == 1.0
+    assert across(FakeTimed(), FakeTimed(share=2.0)).evidence.cpu_share == 1.0
 
 
-@pytest.mark.parametrize("side", ["base", "head"])
-@pytest.mark.parametrize("fails", ["place", "round", "close"])
-def test_both_sides_are_closed_whichever_fails(side: str, fails: str) -> None:
-    log: list[str] = []
-    base = Side("base", log, 1.0, fails=fails if side == "base" else "")
-    head = Side("head", log, 1.0, fails=fails if side == "head" else "")
+@pytest.mark.parametrize(
+    ("fails", "side", "shares_core"),
+    [
+        *((fails, side, False) for fails in ("place", "round", "close") for side in (0, 1)),
+        *((fails, 0, True) for fails in ("place", "start_calls", "stop_calls")),
+    ],
+)
+def test_both_sides_are_closed_whichever_fails(fails: str, side: int, shares_core: bool) -> None:
+    sides = FakeTimed(), FakeTimed()
+    sides[side].fails = fails
     with pytest.raises(ScenarioError, match=f"{fails} failed"):
-        interleaved(base, head)(SCENARIO, PLAN)
-    assert log.count("close base") == log.count("close head") == 1
-
-
-def test_a_side_that_cannot_be_opened_leaves_the_other_closed() -> None:
-    log: list[str] = []
-    base, head = Side("base", log, 1.0), Side("head", log, 1.0, fails="timed")
-    with pytest.raises(ScenarioError, match="timed failed"):
-        interleaved(base, head)(SCENARIO, PLAN)
-    assert log == ["timed base", "timed head", "close base"]
+        across(*sides, shares_core=shares_core)
+    assert [each.closed for each in sides] == [1, 1]
 
 
 def test_what_cannot_be_closed_after_a_failure_does_not_hide_it() -> None:
-    log: list[str] = []
-    side = Side("base", log, 1.0, fails="close")
-    with pytest.raises(KeyboardInterrupt), left(side):
+    side = FakeTimed(fails="close")
+    with pytest.raises(KeyboardInterrupt), closing_side(side):
         raise KeyboardInterrupt
-    assert log == ["close base"]
-
-
-@pytest.fixture
-def sleepers() -> Iterator[tuple[int, int]]:
-    """Two processes that do nothing."""
-    program = [sys.executable, "-c", "import time; time.sleep(600)"]
-    both = [subprocess.Popen(program) for _ in range(2)]
-    yield both[0].pid, both[1].pid
-    for one in both:
-        one.kill()
-        one.wait()
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be pinned here")
-def test_base_runs_on_the_core_of_head_while_head_is_timed(sleepers: tuple[int, int]) -> None:
-    processes = [psutil.Process(pid) for pid in sleepers]
-    before = [one.cpu_affinity() for one in processes]
-    seen: list[list[list[int]]] = []
-
-    class Watching(Side):
-        def round(self) -> Round:
-            seen.append([one.cpu_affinity() for one in processes])
-            return super().round()
-
-    log: list[str] = []
-    base, head = (
-        Side("base", log, 1.0, pid=sleepers[0]),
-        Watching("head", log, 1.1, pid=sleepers[1]),
-    )
-    timing = cross_env_sampler(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
-    assert timing.sample.log_ratio == pytest.approx(math.log(1.1))
-    assert all(len(cores[0]) == 1 and cores[0] == cores[1] for cores in seen)
-    assert [one.cpu_affinity() for one in processes] == before
-    assert log.count("start_calls base") == log.count("stop_calls base") == PLAN.groups
-    assert "round base" not in log
-    assert log[-2:] == ["close head", "close base"]
-
-
-@pytest.mark.parametrize("fails", ["place", "start_calls", "stop_calls"])
-def test_both_are_closed_whatever_fails_on_one_core(fails: str, sleepers: tuple[int, int]) -> None:
-    log: list[str] = []
-    base = Side("base", log, 1.0, fails=fails, pid=sleepers[0])
-    head = Side("head", log, 1.0, pid=sleepers[1])
-    with pytest.raises(ScenarioError, match=f"{fails} failed"):
-        cross_env_sampler(base, head, place_both, shares_core=True)(SCENARIO, PLAN)
-    assert log.count("close base") == log.count("close head") == 1
+    assert side.closed == 1

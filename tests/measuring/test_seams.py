@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fixtures.devices.cpu import CpuDevice
+from fixtures.metrics.images import SEAM_LIMIT, judge_seams
+from fixtures.records.outcome import Outcome
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.vae import tile_borders_px
-from fixtures.metrics.images import SEAM_LIMIT, judge_seams
 from fixtures.verdicts.case import Case
-from fixtures.records.outcome import Outcome
 from fixtures.verdicts.similarity import seam_contrast
 from fixtures.workloads import WORKLOADS
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, open_pair
+from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, open_rounds
 from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE
 from fixtures.techniques.technique import Application
@@ -221,6 +221,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for where, makes in (
         ("plugin.in_fresh_process", in_fresh_process),
         ("plugin.beside_its_reference", beside_its_reference),
-        ("latency.open_pair", open_pair),
+        ("latency.open_rounds", open_rounds),
     ):
         patch.setattr(f"fixtures.suite.{where}", partial(makes, change=faulty))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from fixtures.commands.compare.comparing import METRICS, Compared, Comparing, place_both
+from fixtures.commands.compare.comparing import METRICS, Compared, Comparing
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.report import write_comparison
 from fixtures.commands.compare.table import closing_line, render
 from fixtures.commands.errors import CommandError
-from fixtures.measuring.rounds import Round
 from fixtures.records.outcome import Outcome, Side
 from fixtures.records.run import RESULTS
-from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
@@ -201,30 +198,6 @@ def test_a_head_that_fails_while_it_is_timed_fails(compare: Compare) -> None:
     compared = compare("sound", "untimed", ("latency",))
     assert outcomes(compared) == {"latency": Outcome.BROKEN}
     assert compared.failed[0].verdict.not_run == "head"
-
-
-class Meeting:
-    """What is placed only while the other is, too."""
-
-    def __init__(self, barrier: threading.Barrier) -> None:
-        self.barrier = barrier
-
-    def place(self) -> None:
-        self.barrier.wait(timeout=10)
-
-    def round(self) -> Round:
-        raise NotImplementedError
-
-    def evidence(self) -> Evidence:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-
-def test_both_sides_are_placed_at_once() -> None:
-    barrier = threading.Barrier(2)
-    place_both(Meeting(barrier), Meeting(barrier))
 
 
 def test_a_head_that_cannot_be_imported_fails_everywhere(compare: Compare) -> None:

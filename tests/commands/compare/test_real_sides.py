@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from fixtures.commands.compare import __main__ as command
-from fixtures.commands.compare.comparing import Compared, Comparing, place_both
+from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import cross_env_sampler
+from fixtures.measuring.sampler import across_environments
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
@@ -93,8 +93,8 @@ def test_each_side_is_timed_with_its_own_packages(
     sides: Sides, shares_core: bool, references: int
 ) -> None:
     for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
-        sample = cross_env_sampler(base, head, place_both, shares_core=shares_core)
-        timing = sample(SDPA, Plan(groups=2, pairs=1))
+        pair = base.timed(SDPA), head.timed(SDPA)
+        timing = across_environments(SDPA, Plan(2, 1), *pair, shares_core=shares_core)
         assert [len(group.reference_s) for group in timing.groups] == [references] * 2
         assert 0 < timing.evidence.cpu_share <= 1
         assert sign * timing.sample.log_ratio > math.log(1.3)
@@ -104,9 +104,9 @@ def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_respo
     sides: Sides,
 ) -> None:
     offload = find_scenario("storybook", "sequential_cpu_offload")
-    sample = cross_env_sampler(sides.base, sides.head, place_both, shares_core=False)
+    base, head = sides.base.timed(offload), sides.head.timed(offload)
     with pytest.raises(ScenarioError) as caught:
-        sample(offload, Plan(groups=1, pairs=1))
+        across_environments(offload, Plan(groups=1, pairs=1), base, head, shares_core=False)
     assert caught.value.side == "base"
     assert caught.value.scenario == offload.id
     assert sides.base.recording(SDPA).failure is None
