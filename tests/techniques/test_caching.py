@@ -170,7 +170,7 @@ def test_with_a_cache_for_each_prompt_they_are_in_effect_and_keep_the_picture(
     mixed = ssim(drawn(name, cpu), fp32)
     give_each_prompt_its_own(hook, monkeypatch)
     assert complaint(name, WORKLOAD, cpu, nothing) is None
-    assert mixed < CATALOGUE[name].min_ssim(WORKLOAD.name) < ssim(drawn(name, cpu), fp32)
+    assert mixed < CATALOGUE[name].min_ssim_on(WORKLOAD.name) < ssim(drawn(name, cpu), fp32)
 
 
 # What is counted

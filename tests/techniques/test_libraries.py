@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.libraries import missing_library
+from fixtures.techniques.technique import missing_library
 
 OPTIONAL = ("torchao", "optimum-quanto", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache")
 BY_LIBRARY = [technique for technique in CATALOGUE if technique.libraries]

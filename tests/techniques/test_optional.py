@@ -74,7 +74,7 @@ def test_in_effect_it_keeps_the_picture_and_is_undone(
     plain, found = observe(scenario.reference, cpu), observe(scenario, cpu)
     assert found.inactive is None
     assert not found.faults
-    assert ssim(found.images, plain.images) >= CATALOGUE[technique].min_ssim(name)
+    assert ssim(found.images, plain.images) >= CATALOGUE[technique].min_ssim_on(name)
     if technique == "lora_hotswap":  # the second adapter adds nothing
         np.testing.assert_array_equal(found.images, plain.images)
     else:
@@ -117,7 +117,7 @@ def test_the_simulated_device_draws_it_or_says_why_not(technique: str, name: str
     found, half = observe(scenario, device), observe(scenario.with_technique("fp16"), device)
     assert found.inactive is None
     assert not found.faults
-    assert ssim(found.images, half.images) >= CATALOGUE[technique].min_ssim(name)
+    assert ssim(found.images, half.images) >= CATALOGUE[technique].min_ssim_on(name)
 
 
 # DeepCache

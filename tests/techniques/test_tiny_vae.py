@@ -14,8 +14,8 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE, tiny_vae
-from fixtures.techniques.tiny_vae import load_tiny_vae
+from fixtures.techniques import CATALOGUE, vae
+from fixtures.techniques.vae import load_tiny_vae
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.base import RANDOM
 from fixtures.workloads.storybook import PIPELINE_FOLDER, TINY_VAE_FOLDER
@@ -146,6 +146,6 @@ def test_a_published_one_that_does_not_come_is_named(
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(WorkloadError, match="cannot be loaded"):
         load_tiny_vae(workload, str(tmp_path), 4, torch.float32)
-    monkeypatch.setattr(tiny_vae, "TINY_VAE_FOLDER", tmp_path)
+    monkeypatch.setattr(vae, "TINY_VAE_FOLDER", tmp_path)
     with pytest.raises(WorkloadError, match=f"{tmp_path.name}' cannot be loaded"):
         load_tiny_vae(WORKLOADS["storybook"], "madebyollin/taesd", 4, torch.float32)

@@ -65,7 +65,7 @@ def failure(scenario: Scenario, observations: Observations) -> tuple[str, str]:
     if observed.fault:
         return "fault", observed.fault
     similarity = once.ssim(scenario)
-    return ("image", "") if similarity < scenario.technique.min_ssim("storybook") else ("", "")
+    return ("image", "") if similarity < scenario.technique.min_ssim_on("storybook") else ("", "")
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from fixtures.studies.no_ops.comparison import difference
 from fixtures.studies.no_ops.making import PLAIN, Call, reloaded
 from fixtures.studies.no_ops.trial import Found, Trials
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.quantized_loading import load_quantized, with_config
+from fixtures.techniques.quantized import load_quantized, with_config
 from fixtures.workloads import Workload
 from tests.studies.no_ops.trying import tried
 from tests.support.libraries import skipped_without_libraries
