@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from fixtures.devices import Device
+from fixtures.devices import Device, Trace
 from fixtures.devices.phases import denoiser
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.skipping import linear_work
@@ -20,23 +20,37 @@ Spoil = Callable[[Any], None]
 
 
 @cache
-def brief(name: str) -> Workload:
-    """A workload whose call has two steps."""
+def brief(name: str, side_px: int = 64) -> Workload:
+    """A workload whose call has two steps and a small image."""
     workload = WORKLOADS[name]
-    return replace(workload, call=replace(workload.call, steps=STEPS))
+    return replace(
+        workload, call=replace(workload.call, steps=STEPS, width=side_px, height=side_px)
+    )
 
 
 @dataclass(frozen=True)
 class HalfDone:
-    """A technique, how it is spoilt, and what the complaint must name."""
+    """A technique, how it is spoilt, and what the complaint must name.
+
+    `called`: a call alone shows it; all else is seen of the pipeline as it stands.
+    """
 
     technique: str
     how: str
     spoil: Spoil
     says: str
+    called: bool = False
 
     def __str__(self) -> str:
         return f"{self.technique}: {self.how}"
+
+    def is_noticed(self, workload: Workload, device: Device) -> None:
+        """Assert what the activation check says, in one sentence."""
+        asked = complaint if self.called else complaint_at_rest
+        said = asked(self.technique, workload, device, self.spoil)
+        assert said is not None
+        assert self.says in said
+        assert "\n" not in said
 
 
 def complaint(name: str, workload: Workload, device: Device, spoil: Spoil) -> str | None:
@@ -56,6 +70,15 @@ def complaint(name: str, workload: Workload, device: Device, spoil: Spoil) -> st
         ):
             workload.draw(pipeline, steps=steps)
         context = ActivationContext(pipeline, trace, snapshots, workload, device, work)
+        return technique.activation_check(context)
+
+
+def complaint_at_rest(name: str, workload: Workload, device: Device, spoil: Spoil) -> str | None:
+    """What it says of the spoilt pipeline as it stands, of whose call nothing was counted."""
+    technique, trace = CATALOGUE[name], Trace(calls={"denoiser": STEPS, "vae": 1})
+    with device.entered(), technique.applied(workload, device) as pipeline:
+        spoil(pipeline)
+        context = ActivationContext(pipeline, trace, [], workload, device)
         return technique.activation_check(context)
 
 

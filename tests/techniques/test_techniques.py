@@ -145,7 +145,9 @@ def test_every_technique_names_its_document_and_claims_against_known_techniques(
     assert 0 < technique.min_ssim_on("any workload") <= 1
     for claim in technique.claims:
         other = CATALOGUE[claim.than]
-        assert set(other.kinds) & set(technique.kinds), f"{claim} can never be measured on one workload"
+        assert set(other.kinds) & set(technique.kinds), (
+            f"{claim} can never be measured on one workload"
+        )
 
 
 def test_every_documented_technique_has_a_row() -> None:
