@@ -18,15 +18,15 @@ import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
 PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
-WITHOUT_TORCH = ("records", "settings", "verdicts", "report")
-RENDERED = ("records", "verdicts", "report")
+WITHOUT_TORCH = ("records", "settings", "verdicts", "metrics", "report")
+RENDERED = ("records", "verdicts", "metrics", "report")
 """The rooms that `report` may import."""
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
 ROOTS = (
     "conftest",
     *(
         f"fixtures.suite.{name}"
-        for name in ("plugin", "figures", "latency", "refreshing", "parallel")
+        for name in ("plugin", "judging", "figures", "latency", "refreshing")
     ),
     "perf_tests.",
 )
@@ -203,18 +203,18 @@ def test_every_name_in_a_layer_exists() -> None:
         and not (REPOSITORY / name).is_dir()
     ]
     assert missing == []
-    assert sorted(set(layers().values())) == list(range(11))
+    assert sorted(set(layers().values())) == list(range(12))
 
 
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        ("fixtures.records.metrics", "import fixtures.devices.host", "from layer 2 above"),
-        ("fixtures.records.metrics", "from fixtures import suite", "from layer 9 above"),
+        ("fixtures.records.counts", "import fixtures.devices.host", "from layer 3 above"),
+        ("fixtures.records.counts", "from fixtures import suite", "from layer 10 above"),
         (
-            "fixtures.records.metrics",
+            "fixtures.records.counts",
             "def f():\n    from fixtures.devices.host import commit",
-            "2 above",
+            "3 above",
         ),
         ("fixtures.verdicts.case", "def f():\n    import torch", "verdicts knows no torch"),
         ("fixtures.settings", "def f():\n    import torch", "settings knows no torch"),
@@ -224,12 +224,12 @@ def test_every_name_in_a_layer_exists() -> None:
             "from fixtures.measuring.rounds import Plan",
             "report renders records and verdicts alone",
         ),
-        ("fixtures.verdicts.statistics", "import pytest", "pytest stays in layer 9"),
-        ("fixtures.measuring.rounds", "from pytest import fixture", "pytest stays in layer 9"),
+        ("fixtures.verdicts.statistics", "import pytest", "pytest stays in layer 10"),
+        ("fixtures.measuring.rounds", "from pytest import fixture", "pytest stays in layer 10"),
         ("fixtures.devices.host", "import torch", "while tests are collected"),
-        ("fixtures.techniques.layout", "import torch.nn", "while tests are collected"),
+        ("fixtures.techniques.attention", "import torch.nn", "while tests are collected"),
         (
-            "fixtures.techniques.layout",
+            "fixtures.techniques.attention",
             "try:\n    from diffusers import DiffusionPipeline\nexcept ImportError:\n    pass",
             "while tests are collected",
         ),
@@ -247,8 +247,8 @@ def test_every_name_in_a_layer_exists() -> None:
         ),
         (
             "fixtures.commands.refresh",
-            "from fixtures.suite.plugin import Judge",
-            "from layer 9 above",
+            "from fixtures.suite.judging import Judge",
+            "from layer 10 above",
         ),
     ],
 )
@@ -261,11 +261,11 @@ def test_the_checker_sees_a_violation(module: str, source: str, complaint: str) 
     [
         "def f():\n    import torch",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
-        "from fixtures.records.metrics import LATENCY",
+        "from fixtures.metrics.latency import LATENCY",
     ],
 )
 def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:
-    assert violations({**modules(), "fixtures.techniques.layout": source}) == []
+    assert violations({**modules(), "fixtures.techniques.attention": source}) == []
 
 
 def collection(tmp_path: Path, *options: str) -> str:

@@ -19,6 +19,7 @@ from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
+from fixtures.metrics.images import FROZEN, STORED
 from fixtures.metrics.latency import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.images import PREFIX, Images, encoded
@@ -53,6 +54,7 @@ class Bench:
     reference_ms: float = 100.0
     stored: bool = True
     keep_images: bool = False
+    stored_images: tuple[str, ...] = ()
     log: list[str] = field(default_factory=list)
     line: list[str] = field(default_factory=list)
 
@@ -80,7 +82,8 @@ class Bench:
     def _case(self, scenario: Scenario) -> Case:
         timed = timing_of(scenario, FakeDevice())
         stored = entry(ratios=(1.0,) * 5)  # the reference took 98 to 102 ms
-        stored = replace(stored, recorded=replace(stored.recorded, timing=timed))
+        recorded = replace(stored.recorded, timing=timed)
+        stored = replace(stored, recorded=recorded, images=self.stored_images)
         return Case(scenario.id, stored if self.stored else None, {}, timing=timed)
 
     def sampler(self, name: str) -> Sampler:
@@ -132,10 +135,9 @@ def test_images_and_seams_are_of_the_same_observations() -> None:
     bench = Bench()
     for _ in range(2):
         record = bench.measurements.drawn(SCENARIO)
-        seam = bench.measurements.seam(SCENARIO)
     assert bench.log == ["observe vae_tiling", "observe fp32"]
     assert record.ssim == 1.0
-    assert seam == pytest.approx(1.0)
+    assert record.seam == pytest.approx(1.0)
 
 
 def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
@@ -244,12 +246,12 @@ def test_the_fp32_image_is_compared_with_the_frozen_reference_s_which_is_drawn_o
     other[0, 3, 4, 1] = 1 - other[0, 3, 4, 1]
     bench, fake = with_frozen(other, monkeypatch)
     for _ in range(2):
-        difference = bench.measurements.difference_from_frozen(REFERENCE)
-        assert difference == pytest.approx(np.abs(other - IMAGES[:1]).max()) != 0
+        differences = bench.measurements.drawn(REFERENCE).image_differences
+        assert differences[FROZEN] == pytest.approx(np.abs(other - IMAGES[:1]).max()) != 0
     assert fake.calls == 1
     assert bench.log == ["observe fp32"]
     same, _ = with_frozen(IMAGES[:1], monkeypatch)
-    assert same.measurements.difference_from_frozen(REFERENCE) == 0.0
+    assert same.measurements.drawn(REFERENCE).image_differences == {FROZEN: 0.0}
 
 
 @pytest.mark.parametrize(
@@ -266,18 +268,21 @@ def test_a_frozen_reference_that_draws_nothing_to_compare_with_is_a_failure_with
     drawn: Images | Exception, outcome: Outcome, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, _ = with_frozen(drawn, monkeypatch)
-    with pytest.raises(ScenarioError, match=words) as caught:
-        bench.measurements.difference_from_frozen(REFERENCE)
-    assert caught.value.outcome is outcome
+    for _ in range(2):
+        with pytest.raises(ScenarioError, match=words) as caught:
+            bench.measurements.drawn(REFERENCE)
+        assert caught.value.outcome is outcome
     assert bench.measurements.drawn(SCENARIO).ssim == 1.0, "other figures need it not"
 
 
-def test_the_fp32_image_is_compared_with_the_stored_one() -> None:
-    measurements = Bench().measurements
-    same = encoded(IMAGES[:1], lossless=True)
-    assert measurements.difference_from_stored(REFERENCE, same) <= 0.5 / 255 + 1e-6
-    mirrored = encoded(IMAGES[:1, :, ::-1], lossless=True)
-    assert measurements.difference_from_stored(REFERENCE, mirrored) > 0.5
+def test_the_fp32_image_is_compared_with_the_stored_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def difference(stored: list[str]) -> float:
+        bench, _ = with_frozen(IMAGES[:1], monkeypatch)
+        bench.stored_images = tuple(stored)
+        return bench.measurements.drawn(REFERENCE).image_differences[STORED]
+
+    assert difference(encoded(IMAGES[:1], lossless=True)) <= 0.5 / 255 + 1e-6
+    assert difference(encoded(IMAGES[:1, :, ::-1], lossless=True)) > 0.5
 
 
 @pytest.mark.parametrize(
@@ -289,25 +294,27 @@ def test_the_fp32_image_is_compared_with_the_stored_one() -> None:
     ids=["unreadable", "another shape"],
 )
 def test_a_stored_image_that_cannot_be_compared_with_is_a_failure_with_the_reason(
-    stored: list[str], outcome: Outcome, words: str
+    stored: list[str], outcome: Outcome, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ScenarioError, match=words) as caught:
-        Bench().measurements.difference_from_stored(REFERENCE, stored)
-    assert caught.value.outcome is outcome
+    bench, _ = with_frozen(IMAGES[:1], monkeypatch)
+    bench.stored_images = tuple(stored)
+    for _ in range(2):
+        with pytest.raises(ScenarioError, match=words) as caught:
+            bench.measurements.drawn(REFERENCE)
+        assert caught.value.outcome is outcome
     assert caught.value.scenario == REFERENCE.id
 
 
 # What failed fails again, with its reason
 
 
-@pytest.mark.parametrize("what", ["observed", "drawn", "seam", "timed"])
+@pytest.mark.parametrize("what", ["observed", "drawn", "timed"])
 def test_a_scenario_that_failed_fails_again_with_its_reason(what: str) -> None:
     broken = ScenarioError(SCENARIO.id, Outcome.BROKEN, "ran out of memory")
     bench = Bench(shown={"vae_tiling": broken})
     ask: Callable[[], object] = {
         "observed": lambda: bench.measurements.observed(SCENARIO),
         "drawn": lambda: bench.measurements.drawn(SCENARIO),
-        "seam": lambda: bench.measurements.seam(SCENARIO),
         "timed": lambda: bench.measurements.timed(SCENARIO, bench.first),
     }[what]
     for _ in range(2):
@@ -385,8 +392,8 @@ def test_an_interrupt_is_not_remembered() -> None:
 # The order does not matter
 
 
-def ask_in(order: Sequence[str]) -> tuple[ScenarioRecord, list[str], float | None]:
-    """The record, what the claims say, and the seam, where this is asked for in this order."""
+def ask_in(order: Sequence[str]) -> tuple[ScenarioRecord, list[str]]:
+    """The record and what the claims say, where this is asked for in this order."""
     bench = Bench(ratios=(0.8,), keep_images=True)
     said: list[str] = []
 
@@ -403,12 +410,12 @@ def ask_in(order: Sequence[str]) -> tuple[ScenarioRecord, list[str], float | Non
     for what in order:
         asks[what]()
     assert bench.measurements.run.scenarios.keys() == {SCENARIO.id}
-    return bench.measurements.record(SCENARIO), said, bench.measurements.seam(SCENARIO)
+    return bench.measurements.record(SCENARIO), said
 
 
 def test_the_record_is_the_same_whatever_is_asked_for_first() -> None:
     expected, *others = itertools.permutations(("claims", "latency", "peaks", "images"))
-    record, said, seam = ask_in(expected)
+    record, said = ask_in(expected)
     assert record.timings
     assert record.images
     assert record.differences
@@ -417,7 +424,7 @@ def test_the_record_is_the_same_whatever_is_asked_for_first() -> None:
     assert record.reference_peak_bytes
     assert len(said) == 2
     for order in others:
-        assert ask_in(order) == (record, said, seam), order
+        assert ask_in(order) == (record, said), order
 
 
 # Images
@@ -433,7 +440,9 @@ def test_a_quick_reference_s_negative_controls_are_kept_too(
     call_s: float, shown: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "negative_controls", lambda *_: ["a control"])
-    bench = Bench(shown={"fp32": {"call_s": call_s}}, keep_images=True)
+    bench, _ = with_frozen(IMAGES[:1], monkeypatch)
+    bench.shown["fp32"] = {"call_s": call_s}
+    bench.measurements.keep_images = True
     bench.measurements.drawn(SCENARIO)
     assert bench.measurements.run.negative_controls == {}
     bench.measurements.drawn(REFERENCE)
@@ -444,7 +453,7 @@ def test_a_quick_reference_s_negative_controls_are_kept_too(
 
 
 def test_where_nothing_is_tiled_there_is_no_seam() -> None:
-    assert Bench().measurements.seam(REFERENCE) is None
+    assert Bench(shown={"vae_tiling": {"borders_px": ()}}).measurements.drawn(SCENARIO).seam is None
 
 
 def test_an_image_that_breaks_at_a_tile_s_border_has_a_seam() -> None:
@@ -452,6 +461,6 @@ def test_an_image_that_breaks_at_a_tile_s_border_has_a_seam() -> None:
     broken = smooth.copy()
     broken[:, BORDERS_PX[0] :] += 0.4
     bench = Bench(shown={"vae_tiling": {"images": broken}, "fp32": {"images": smooth}})
-    seam = bench.measurements.seam(SCENARIO)
+    seam = bench.measurements.drawn(SCENARIO).seam
     assert seam is not None
     assert seam > 1.5
