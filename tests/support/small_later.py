@@ -20,7 +20,7 @@ from fixtures.workloads.text_encoders import (
     QWEN_2_5_VL_7B,
     QWEN_3_4B,
 )
-from tests.support.smaller import T5, TEXT, VAE, smaller
+from tests.support.smaller import T5, TEXT, VAE
 
 _DECODER = {
     "hidden_size": TEXT,
@@ -49,8 +49,7 @@ _QWEN_VL = {
 
 
 SMALL_LATER: dict[str, Source] = {
-    "qwen-image": smaller(
-        qwen_image.SOURCE,
+    "qwen-image": qwen_image.SOURCE.changed(
         transformer={
             "num_layers": 2,
             "num_attention_heads": 2,
@@ -61,8 +60,7 @@ SMALL_LATER: dict[str, Source] = {
         vae={"base_dim": 8, "num_res_blocks": 1},
         text_encoder=_QWEN_VL,
     ),
-    "z-image": smaller(
-        z_image.SOURCE,
+    "z-image": z_image.SOURCE.changed(
         transformer={
             "dim": 32,
             "n_layers": 2,
@@ -75,8 +73,7 @@ SMALL_LATER: dict[str, Source] = {
         vae=VAE,
         text_encoder={**_DECODER, "head_dim": 16, "vocab_size": QWEN_3_4B["vocab_size"]},
     ),
-    "flux2": smaller(
-        flux2.SOURCE,
+    "flux2": flux2.SOURCE.changed(
         transformer={
             "num_layers": 1,
             "num_single_layers": 2,
@@ -104,8 +101,7 @@ SMALL_LATER: dict[str, Source] = {
             },
         },
     ),
-    "chroma": smaller(
-        chroma.SOURCE,
+    "chroma": chroma.SOURCE.changed(
         transformer={
             "num_layers": 1,
             "num_single_layers": 2,
@@ -120,8 +116,7 @@ SMALL_LATER: dict[str, Source] = {
         vae=VAE,
         text_encoder=T5,
     ),
-    "pixart-sigma": smaller(
-        pixart.SOURCE,
+    "pixart-sigma": pixart.SOURCE.changed(
         transformer={
             "num_layers": 2,
             "num_attention_heads": 2,
@@ -134,8 +129,7 @@ SMALL_LATER: dict[str, Source] = {
         text_encoder=T5,
     ),
     **{
-        name: smaller(
-            source,
+        name: source.changed(
             **{
                 part: {
                     "num_layers": 2,
@@ -162,8 +156,7 @@ SMALL_LATER: dict[str, Source] = {
             "wan2.2-5b": wan.SOURCE_5B,
         }.items()
     },
-    "hunyuanvideo-1.5": smaller(
-        hunyuan_video.SOURCE,
+    "hunyuanvideo-1.5": hunyuan_video.SOURCE.changed(
         transformer={
             "num_layers": 2,
             "num_refiner_layers": 1,
@@ -178,8 +171,7 @@ SMALL_LATER: dict[str, Source] = {
         text_encoder=_QWEN,
         text_encoder_2={**T5, "vocab_size": 384},
     ),
-    "ltx2": smaller(
-        ltx2.SOURCE,
+    "ltx2": ltx2.SOURCE.changed(
         transformer={
             "num_layers": 2,
             "num_attention_heads": 2,

@@ -7,15 +7,8 @@ from dataclasses import replace
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3, sd15, sdxl
 from fixtures.workloads.loading import Source
 from tests.support.small_later import SMALL_LATER
-from tests.support.smaller import T5, TEXT, VAE, smaller
+from tests.support.smaller import T5, TEXT, VAE
 
-FULL_SIZE: dict[str, Source] = {
-    "sd15": sd15.DDIM,
-    "sdxl": sdxl.SOURCE,
-    "sd3": sd3.SOURCE,
-    "flux": flux.SOURCE,
-    "cogvideox-5b": cogvideox.SOURCE,
-}
 _CLIP = {
     "hidden_size": TEXT,
     "intermediate_size": 64,
@@ -26,8 +19,7 @@ _CLIP = {
 
 
 SMALL: dict[str, Source] = {
-    "sd15": smaller(
-        FULL_SIZE["sd15"],
+    "sd15": sd15.DDIM.changed(
         unet={
             "block_out_channels": (32, 64, 64, 64),
             "attention_head_dim": 2,
@@ -37,8 +29,7 @@ SMALL: dict[str, Source] = {
         vae=VAE,
         text_encoder=_CLIP,
     ),
-    "sdxl": smaller(
-        FULL_SIZE["sdxl"],
+    "sdxl": sdxl.SOURCE.changed(
         unet={
             "block_out_channels": (32, 64, 64),
             "attention_head_dim": (2, 4, 4),
@@ -51,8 +42,7 @@ SMALL: dict[str, Source] = {
         text_encoder=_CLIP,
         text_encoder_2=_CLIP,
     ),
-    "sd3": smaller(
-        FULL_SIZE["sd3"],
+    "sd3": sd3.SOURCE.changed(
         transformer={
             "num_layers": 2,
             "attention_head_dim": 8,
@@ -66,8 +56,7 @@ SMALL: dict[str, Source] = {
         text_encoder_2=_CLIP,
         text_encoder_3={**T5, "d_model": 2 * TEXT},
     ),
-    "flux": smaller(
-        FULL_SIZE["flux"],
+    "flux": flux.SOURCE.changed(
         transformer={
             "num_layers": 1,
             "num_single_layers": 2,
@@ -81,8 +70,7 @@ SMALL: dict[str, Source] = {
         text_encoder=_CLIP,
         text_encoder_2=T5,
     ),
-    "cogvideox-5b": smaller(
-        FULL_SIZE["cogvideox-5b"],
+    "cogvideox-5b": cogvideox.SOURCE.changed(
         transformer={
             "num_layers": 2,
             "num_attention_heads": 2,

@@ -11,7 +11,7 @@ import torch
 
 from fixtures.devices.global_state import one_thread
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
-from fixtures.workloads import BY_NAME_WORKLOADS, WORKLOADS
+from fixtures.workloads import BY_NAME, WORKLOADS
 from tests.support.small_later import SMALL_LATER
 from tests.support.small_workloads import FRAMES, small_workload
 
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def test_every_workload_has_a_small_copy() -> None:
-    assert set(SMALL_LATER) == {workload.name for workload in BY_NAME_WORKLOADS}
+    assert set(SMALL_LATER) == {workload.name for workload in BY_NAME}
 
 
 @pytest.mark.parametrize("name", SMALL_LATER)

@@ -23,9 +23,9 @@ from transformers import T5TokenizerFast
 from fixtures.devices.global_state import one_thread
 from fixtures.workloads import WORKLOADS, Workload, WorkloadError, stored_tokenizer
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
-from fixtures.workloads.kept_fp32 import kept_in_fp32
-from fixtures.workloads.layouts import STABLE_DIFFUSION_3, Layout
+from fixtures.workloads.layouts import Layout
 from fixtures.workloads.pipeline_folder import fill_renamed
+from fixtures.workloads.random_weights import kept_in_fp32
 from tests.support.small_workloads import SMALL, small_workload
 
 pytestmark = [
@@ -294,7 +294,7 @@ def test_text_encoders_of_transformers_5_have_their_weights_in_transformers_4(
     projection = pipeline.text_encoder.text_projection.weight
     for weight in pipeline.text_encoder.parameters():
         weight.zero_()
-    fill_renamed(pipeline, folder, STABLE_DIFFUSION_3)
+    fill_renamed(pipeline, folder, LAYOUTS["sd3"])
     for name, tensor in pipeline.text_encoder.named_parameters():
         if tensor is not projection:  # the same by either name
             assert torch.equal(tensor, weights[name].half()), name
@@ -302,7 +302,7 @@ def test_text_encoders_of_transformers_5_have_their_weights_in_transformers_4(
     name = "final_layer_norm.weight"
     save_file({**short, name: short[name][:1]}, path, metadata={"format": "pt"})
     with pytest.raises(RuntimeError, match="size mismatch"):
-        fill_renamed(pipeline, folder, STABLE_DIFFUSION_3)
+        fill_renamed(pipeline, folder, LAYOUTS["sd3"])
 
 
 # T5

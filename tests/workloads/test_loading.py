@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from fixtures.workloads import loading
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.loading import load_pipeline
-from fixtures.workloads.sd15 import SD15_WORKLOADS
+from fixtures.workloads.sd15 import DDIM, WORKLOADS
 from tests.support.small_workloads import SMALL
 
 UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
@@ -27,7 +27,7 @@ UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
 def refusal(weights: str | Path) -> str:
     """What loading says, which must be one sentence with a remedy."""
     with pytest.raises(WorkloadError) as refused:
-        load_pipeline(str(weights), torch.float32)
+        load_pipeline(str(weights), torch.float32, DDIM.layout)
     sentence = str(refused.value)
     assert "\n" not in sentence
     assert "; " in sentence
@@ -43,7 +43,7 @@ def change_index(folder: Path, **changes: Any) -> None:
 def test_a_saved_pipeline_comes_back_in_the_dtype_asked_for(
     saved: Path, dtype: torch.dtype
 ) -> None:
-    pipeline = load_pipeline(str(saved), dtype)
+    pipeline = load_pipeline(str(saved), dtype, DDIM.layout)
     original = SMALL["sd15"]("", torch.float32)
     for name in ("unet", "vae", "text_encoder"):
         loaded = dict(getattr(pipeline, name).named_parameters())
@@ -54,15 +54,17 @@ def test_a_saved_pipeline_comes_back_in_the_dtype_asked_for(
 
 
 def test_the_stored_scheduler_stays_unless_another_is_asked_for(saved: Path) -> None:
-    stored = load_pipeline(str(saved), torch.float32).scheduler
+    stored = load_pipeline(str(saved), torch.float32, DDIM.layout).scheduler
     assert type(stored).__name__ == "DDIMScheduler"
-    other = load_pipeline(str(saved), torch.float32, "UniPCMultistepScheduler").scheduler
+    other = load_pipeline(
+        str(saved), torch.float32, DDIM.layout, "UniPCMultistepScheduler"
+    ).scheduler
     assert type(other).__name__ == "UniPCMultistepScheduler"
     assert other.config.beta_end == stored.config.beta_end
 
 
 def test_a_workload_takes_its_own_scheduler_along(saved: Path) -> None:
-    pipeline = SD15_WORKLOADS[2].with_weights(str(saved)).load(torch.float32)
+    pipeline = WORKLOADS[2].with_weights(str(saved)).load(torch.float32)
     assert type(pipeline.scheduler).__name__ == "UniPCMultistepScheduler"
 
 
@@ -72,20 +74,20 @@ def test_a_relative_folder_and_a_home_folder_are_found(
     monkeypatch.chdir(folder.parent)
     monkeypatch.setenv("HOME", str(folder.parent))
     for weights in ("pipeline", "./pipeline", "~/pipeline"):
-        load_pipeline(weights, torch.float32)
+        load_pipeline(weights, torch.float32, DDIM.layout)
 
 
 def test_transformers_4_reads_the_tokenizer_that_transformers_5_wrote(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = load_pipeline(str(folder), torch.float32).tokenizer("a horse").input_ids
+    expected = load_pipeline(str(folder), torch.float32, DDIM.layout).tokenizer("a horse").input_ids
     if not (folder / "tokenizer" / "tokenizer.json").is_file():
         pytest.skip("this transformers writes no tokenizer.json")
     real = metadata.version
     monkeypatch.setattr(
         metadata, "version", lambda name: "4.57.1" if name == "transformers" else real(name)
     )
-    tokenizer = load_pipeline(str(folder), torch.float32).tokenizer
+    tokenizer = load_pipeline(str(folder), torch.float32, DDIM.layout).tokenizer
     assert tokenizer("a horse").input_ids == expected
 
 
@@ -289,7 +291,7 @@ def test_a_hub_snapshot_is_checked_like_a_folder(
         return str(folder)
 
     monkeypatch.setattr(StableDiffusionPipeline, "download", download)
-    load_pipeline("owner/name", torch.float32)
+    load_pipeline("owner/name", torch.float32, DDIM.layout)
     assert (asked["hub_id"], asked["use_safetensors"]) == ("owner/name", True)
     assert asked["trust_remote_code"] is False
     _own_pipeline_module(folder)
@@ -303,4 +305,4 @@ def test_running_out_of_memory_is_not_taken_for_a_bad_folder(
 ) -> None:
     fail_download(monkeypatch, MemoryError())
     with pytest.raises(MemoryError):
-        load_pipeline("owner/name", torch.float32)
+        load_pipeline("owner/name", torch.float32, DDIM.layout)

@@ -17,6 +17,7 @@ from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.layouts import SCHEDULERS
 from fixtures.workloads.loading import load_pipeline
 from fixtures.workloads.plain_folder import CODE, FLAGS, UnfitFolderError, check_keys
+from fixtures.workloads.sd15 import DDIM
 
 CONFIGURATIONS = [
     "unet/config.json",
@@ -58,7 +59,7 @@ class Trap:
 def refusal(folder: Path) -> str:
     """What loading says, which must be one sentence with a remedy."""
     with pytest.raises(WorkloadError) as refused:
-        load_pipeline(str(folder), torch.float32)
+        load_pipeline(str(folder), torch.float32, DDIM.layout)
     sentence = str(refused.value)
     assert "\n" not in sentence
     assert "; " in sentence
@@ -112,9 +113,9 @@ def test_links_within_the_folder_and_into_the_hub_s_cache_are_followed(
     weights.symlink_to("../../../blobs/1234")
     (snapshot / "vae").rename(snapshot / "other")
     (snapshot / "vae").symlink_to("other")
-    load_pipeline(str(snapshot), torch.float32)
+    load_pipeline(str(snapshot), torch.float32, DDIM.layout)
     (tmp_path / "link").symlink_to(snapshot)
-    load_pipeline(str(tmp_path / "link"), torch.float32)
+    load_pipeline(str(tmp_path / "link"), torch.float32, DDIM.layout)
 
 
 @pytest.mark.parametrize("target", ["nowhere", "unet/loop"])
@@ -144,7 +145,7 @@ def test_pickled_weights_beside_the_safetensors_are_not_opened(folder: Path) -> 
     for component in ("unet", "vae", "text_encoder", "scheduler", "tokenizer", ""):
         for name in ("diffusion_pytorch_model.bin", "pytorch_model.bin", "more.ckpt", "x.pt"):
             (folder / component / name).write_bytes(trap)
-    load_pipeline(str(folder), torch.float32)
+    load_pipeline(str(folder), torch.float32, DDIM.layout)
     assert not mark.exists()
     pickle.loads(trap)  # noqa: S301
     assert mark.exists()  # the trap works
@@ -166,7 +167,7 @@ def test_a_key_of_an_unrelated_release_is_taken_where_it_is_a_number(folder: Pat
     plain = {"new": 1, "newer": [0.5, [1]], "newest": None, "empty": {}, "_flag_autoset": True}
     for file in (*CONFIGURATIONS, "model_index.json"):
         change_json(folder / file, **plain, **dict.fromkeys(FLAGS, False), auto_map=None)
-    load_pipeline(str(folder), torch.float32)
+    load_pipeline(str(folder), torch.float32, DDIM.layout)
 
 
 def test_the_keys_of_published_pipelines_are_taken() -> None:
@@ -246,7 +247,7 @@ def test_a_component_that_is_not_loaded_is_of_a_known_library_all_the_same(
         assert f"as {name} in model_index.json, which is of a foreign lib" in refusal(folder)
     for plain in ([None, None], None, ["transformers", "CLIPImageProcessor"]):
         change_json(folder / "model_index.json", **{name: plain})
-        load_pipeline(str(folder), torch.float32)
+        load_pipeline(str(folder), torch.float32, DDIM.layout)
 
 
 def test_a_component_that_no_layout_has_is_refused(folder: Path) -> None:

@@ -15,9 +15,10 @@ from torch import nn
 from transformers import CLIPTextConfig, CLIPTextModel
 
 from fixtures.verdicts.similarity import check_images
+from fixtures.workloads import sd15
 from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.sd15 import DDIM, SD15_WORKLOADS, UNIPC
+from fixtures.workloads.sd15 import DDIM, UNIPC
 from fixtures.workloads.text_encoders import CLIP_L
 from tests.support.small_workloads import SMALL, small_workload
 
@@ -38,7 +39,7 @@ def test_the_workloads_are_the_calls_of_the_docs() -> None:
             workload.call.steps,
             workload.call.batch,
         )
-        for workload in SD15_WORKLOADS
+        for workload in sd15.WORKLOADS
     }
     assert calls == {
         "sd15": ("single", 512, 512, 50, 1),
@@ -171,5 +172,5 @@ def test_the_tokenizer_pads_and_cuts_to_77_tokens() -> None:
 
 def test_every_documented_prompt_fits_the_tokenizer() -> None:
     tokenizer = byte_tokenizer()
-    for workload in SD15_WORKLOADS:
+    for workload in sd15.WORKLOADS:
         assert len(tokenizer(workload.call.prompt).input_ids) <= 77

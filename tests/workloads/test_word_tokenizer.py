@@ -7,15 +7,13 @@ import inspect
 from diffusers import HunyuanVideo15Pipeline, QwenImagePipeline
 
 from fixtures.workloads.word_tokenizer import (
-    CHAT_ML,
-    CHAT_ML_TOKENS,
-    INSTRUCTION,
-    INSTRUCTION_TOKENS,
+    MISTRAL_CHAT,
+    QWEN_CHAT,
     SENTENCE_TOKENS,
     word_tokenizer,
 )
 
-QWEN = word_tokenizer(CHAT_ML_TOKENS, 4096, chat_template=CHAT_ML)
+QWEN = word_tokenizer(**QWEN_CHAT)
 
 
 def test_qwen_images_template_has_as_many_tokens_as_its_pipeline_drops() -> None:
@@ -46,7 +44,7 @@ def test_special_tokens_have_their_places_and_all_words_one_number() -> None:
 
 
 def test_mistrals_template_takes_parts_of_a_message() -> None:
-    tokenizer = word_tokenizer(INSTRUCTION_TOKENS, 64, chat_template=INSTRUCTION)
+    tokenizer = word_tokenizer(**MISTRAL_CHAT)
     messages = [
         {"role": "system", "content": [{"type": "text", "text": "be brief"}]},
         {"role": "user", "content": [{"type": "text", "text": "a cat"}]},

@@ -16,7 +16,7 @@ from huggingface_hub.utils._paths import filter_repo_objects
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import chosen_workloads, find_scenario, find_workload
-from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS
+from fixtures.workloads import WORKLOADS, default_workloads
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from tests.support.configurations import write_pipeline
@@ -102,9 +102,9 @@ def test_the_class_decides_only_on_the_simulated_device(tmp_path: Path) -> None:
     assert chosen_workloads("simulated", (), folder) == ("clip",)
     assert chosen_workloads("simulated", ("flux",), folder) == ("flux",)
     for device in ("cpu", "cuda"):
-        assert chosen_workloads(device, (), folder) == DEFAULT_WORKLOADS[device]
+        assert chosen_workloads(device, (), folder) == default_workloads(device)
     for weights in ("", "random"):
-        assert chosen_workloads("simulated", (), weights) == DEFAULT_WORKLOADS["simulated"]
+        assert chosen_workloads("simulated", (), weights) == default_workloads("simulated")
     assert find_workload("clip", folder) is workload_of_folder(folder)
     assert find_scenario("clip", "bf16", folder).stored_as.startswith("clip@clip-")
 

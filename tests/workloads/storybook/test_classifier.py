@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
+from fixtures.metrics.images import judge_classes
 from fixtures.records.images import Images
+from fixtures.records.outcome import Outcome
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts import Outcome, judge_classes
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.storybook import CLASSIFIER_FILE
@@ -25,7 +26,7 @@ from fixtures.workloads.storybook.classifier import (
 from fixtures.workloads.storybook.training.held_out import held_out_scenes
 from fixtures.workloads.storybook.training.train_classifier import QUESTIONS, answers
 from fixtures.workloads.storybook.training.world import render
-from tests.verdicts.cases import case
+from tests.metrics.cases import case
 
 MAX_BYTES = 2 * 2**20
 EMBEDDED = ("storybook", "storybook-batch8", "storybook-dit")
@@ -85,7 +86,7 @@ def test_an_astronaut_painted_in_another_colour_is_alike_and_is_found() -> None:
     painted = np.where(light, wanted * np.array([1.0, 0.25, 0.2]), wanted)
     workload = WORKLOADS["storybook-dit"]
     verdict = judge_classes(case(), workload.classes(painted), workload.classes(wanted))
-    assert ssim(painted, wanted) > CATALOGUE["first_block_cache"].min_ssim("storybook-dit")
+    assert ssim(painted, wanted) > CATALOGUE["first_block_cache"].min_ssim_on("storybook-dit")
     assert verdict.outcome is Outcome.REGRESSION
     assert "main colour red where fp32's shows white" in verdict.sentence
 

@@ -14,12 +14,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from fixtures.devices.kinds import KINDS
 from fixtures.measuring.negative_controls import wrong_prediction_type
 from fixtures.scenarios import scenarios
 from fixtures.settings import REPOSITORY
 from fixtures.techniques.wrapping import Wrapped
 from fixtures.verdicts.similarity import check_images, ssim
-from fixtures.workloads import DEFAULT_WORKLOADS, WORKLOADS, storybook
+from fixtures.workloads import WORKLOADS, default_workloads, storybook
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.storybook import IMAGE_PX
 from fixtures.workloads.storybook.training.captions import plain_caption
@@ -230,7 +231,7 @@ def _shows(scene: Any, place: str, hour: str) -> bool:
 
 
 def test_it_runs_by_name_alone_until_it_has_baselines() -> None:
-    assert all("storybook-dit" not in names for names in DEFAULT_WORKLOADS.values())
+    assert all("storybook-dit" not in names for names in map(default_workloads, KINDS))
     ids = {scenario.id for scenario in scenarios(["storybook-dit"])}
     assert {"storybook-dit-fp32", "storybook-dit-fp16", "storybook-dit-torch_compile"} <= ids
     assert WORKLOAD.is_embedded
