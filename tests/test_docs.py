@@ -1,22 +1,33 @@
-"""What the README and docs/ say exists: links, paths, sessions, modules, options."""
+"""What the pages say exists does: links, anchors, paths; and every command that they show parses.
+
+A command is parsed by the parser that would run it, in this process, and stopped there; what its
+`-k` and `-m` ask for, and the workloads, techniques and cards that it names, have to exist.
+"""
 
 from __future__ import annotations
 
+import argparse
+import ast
 import contextlib
 import importlib
 import importlib.util
 import io
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.mark.expression import Expression
 
-from fixtures.settings import OPTIONS
+from fixtures.devices.simulated.profiles import PROFILES
+from fixtures.scenarios import scenarios
+from fixtures.settings import OPTIONS, Settings, SettingsError
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads import WORKLOADS
 
 REPOSITORY = Path(__file__).parent.parent
 PAGES = sorted(
@@ -30,112 +41,211 @@ PAGES = sorted(
 HISTORY = "CHANGELOG.md"
 """It may name what is no longer there."""
 README_LINES = 150
-COMMANDS = {
-    "survey": "fixtures.__main__",
-    "fit": "fixtures.commands.fit.__main__",
-    "report": "fixtures.commands.report",
-    "compare": "fixtures.commands.compare.__main__",
-    "bisect": "fixtures.commands.bisect.__main__",
-    "replay": "fixtures.commands.replay.__main__",
-    "power": "fixtures.studies.power.__main__",
-}
-PYTEST_OPTIONS = {"--junitxml", "--collect-only"}
-CHOICES = {"--metric", "--change"}
-"""Options whose values their help lists."""
-NOT_OUR_WORDS = re.compile(
-    r"\b(yardstick|opponent|census|gravity|likeness|relocation|unjudged|percents|in turns)\b", re.I
-)
-SESSION = re.compile(r"nox -s ((?:[a-z]+ )*[a-z]+)")
-CALL = re.compile(r"nox -s ([a-z]+) -- ([^`\n]+)")
-MODULE = re.compile(r"python -m ((?:fixtures|tests)[\w.]*)")
+NOX = re.compile(r"nox -s ((?:[a-z]+ )*[a-z]+)(?: -- ([^`\n]+))?")
+MODULE = re.compile(r"python -m ((?:fixtures|tests)[\w.]*)([^`\n]*)")
 PATH = re.compile(r"`((?:fixtures|tests|perf_tests|docs|baselines|\.github|\.ci)/[^`\s]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+NEW_FILE = re.compile(r"`([^`\s]+)`:\n\n```python\n\"\"\"")
+"""A path whose file a page shows from its first line on."""
+CITED = re.compile(r"docs/[\w-]+\.md")
+PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b")
+"""Such as `NAME`, for a word that the reader chooses."""
+ON_A_PAGE = re.compile(r"^def (\w+)\(|^    \"([\w-]+)\",$", re.MULTILINE)
+"""Techniques and workloads that a page defines."""
 
 
 def text_of(page: str) -> str:
     return (REPOSITORY / page).read_text(encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class Session:
+    """What a session of `noxfile.py` runs: a module of ours, or pytest if there is none."""
+
+    module: str
+    own_options: tuple[str, ...]
+
+
 @cache
-def sessions() -> set[str]:
-    listed = subprocess.run(
-        [sys.executable, "-m", "nox", "--list"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
+def sessions() -> dict[str, Session]:
+    """The sessions of `noxfile.py` by name."""
+    decorated = (
+        (node, " ".join(map(ast.unparse, node.decorator_list)))
+        for node in ast.parse(text_of("noxfile.py")).body
+        if isinstance(node, ast.FunctionDef)
     )
-    return set(re.findall(r"^[*-] (\w+)", listed.stdout, re.MULTILINE))
+    return {
+        function.name: Session(
+            next((word for word in _words(function) if word.startswith("fixtures.")), ""),
+            tuple(word for word in _words(function) if word.startswith("--perf-")),
+        )
+        for function, decorators in decorated
+        if "nox.session" in decorators or "in_environment" in decorators
+    }
 
 
-@cache
-def help_of(session: str, *subcommand: str) -> str:
-    """What a session's command says of itself."""
-    main = importlib.import_module(COMMANDS[session]).main
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), pytest.raises(SystemExit):
-        main([*subcommand, "--help"])
-    return said.getvalue()
-
-
-def options_of(session: str, *subcommand: str) -> set[str]:
-    """The options that a session's command takes after `--`."""
-    if session not in COMMANDS:
-        return {option.name for option in OPTIONS} | PYTEST_OPTIONS
-    return set(re.findall(r"--[a-z][a-z-]*", help_of(session, *subcommand)))
+def _words(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def anchors(page: Path) -> set[str]:
     """The anchors that GitHub makes of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def complaints(text: str, folder: Path) -> Iterator[str]:
-    """Everything in a page that is not there."""
-    for target, anchor in LINK.findall(text):
-        path = folder / target if target else None
-        if path is not None and not path.exists():
-            yield f"link to {target}"
-        elif anchor and path is not None and anchor not in anchors(path):
-            yield f"link to {target}#{anchor}"
-    for name in PATH.findall(text):
-        path_name = name.partition("::")[0].rstrip("/")
-        if not re.search(r"[<>]|[A-Z]{3}", path_name) and not list(REPOSITORY.glob(path_name)):
-            yield f"path {name}"
-    for names in SESSION.findall(text):
-        yield from (f"session {name}" for name in names.split() if name not in sessions())
-    for module in MODULE.findall(text):
-        found = importlib.util.find_spec(module)
-        if found is None or (
-            found.submodule_search_locations
-            and importlib.util.find_spec(f"{module}.__main__") is None
-        ):
-            yield f"module {module}"
-    for session, line in CALL.findall(text):
-        words = shlex.split(line, comments=True)
-        subcommand = words[:1] if session == "power" else []
-        known = options_of(session, *subcommand)
-        for word, following in zip(words, [*words[1:], ""], strict=True):
-            if word.startswith("--") and word.partition("=")[0] not in known:
-                yield f"option {word} of {session}"
-            if word in CHOICES and not re.search(rf"\b{following}\b", help_of(session)):
-                yield f"{word} {following} of {session}"
-    everywhere = {option.name for option in OPTIONS}
-    everywhere |= {name for session in ("survey", "report") for name in options_of(session)}
-    for option in sorted(set(re.findall(r"--perf-[a-z-]+", text)) - everywhere):
-        yield f"option {option}"
+class ParsedError(BaseException):
+    """A command got as far as its options: what they are."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__()
+        self.options = options
+
+
+def parsed(module: str, arguments: Sequence[str]) -> argparse.Namespace | str:
+    """The options of a command by its own parser, or what that says is wrong with them."""
+    parse = argparse.ArgumentParser.parse_args
+
+    def stop(parser: Any, *given: Any, **named: Any) -> Any:
+        raise ParsedError(parse(parser, *given, **named))
+
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
+        patch.setattr(argparse.ArgumentParser, "parse_args", stop)
+        try:
+            runnable(module).main(list(arguments))
+        except ParsedError as stopped:
+            return stopped.options
+        except SystemExit:
+            pass
+    return said.getvalue().strip().rpartition("error: ")[2]
+
+
+@cache
+def runnable(module: str) -> Any:
+    """What `python -m` runs."""
+    package = importlib.util.find_spec(module)
+    if package is not None and package.submodule_search_locations:
+        module = f"{module}.__main__"
+    return importlib.import_module(module)
+
+
+class Checker:
+    """Finds what a page says and is not so, each in one phrase."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._scenarios = [scenario.id for scenario in scenarios(list(WORKLOADS))]
+        tests = [*REPOSITORY.glob("perf_tests/*.py"), *REPOSITORY.glob("tests/**/test_*.py")]
+        self._tests = {
+            name
+            for path in tests
+            for name in (path.stem, *re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M))
+        }
+        self._markers = {technique.family for technique in CATALOGUE} | {"sweep", "long"}
+        self._names = {
+            **{option: set(WORKLOADS) for option in ("perf_workload", "pipeline", "workload")},
+            **{option: set(PROFILES) for option in ("perf_profile", "card")},
+            "technique": {technique.id for technique in CATALOGUE},
+            "scenario": {*self._scenarios},
+        }
+
+    def complaints(self, text: str, page: Path) -> Iterator[str]:
+        for target, anchor in LINK.findall(text):
+            path = page.parent / target if target else page
+            if not path.exists():
+                yield f"link to {target}"
+            elif anchor and anchor not in anchors(path):
+                yield f"link to {target}#{anchor}"
+        for name in set(PATH.findall(text)) - set(NEW_FILE.findall(text)):
+            path_name = name.partition("::")[0].rstrip("/")
+            if not re.search(r"[<>]|[A-Z]{3}", path_name) and not list(REPOSITORY.glob(path_name)):
+                yield f"path {name}"
+        named = {word for pair in ON_A_PAGE.findall(text) for word in pair}
+        for names, given in NOX.findall(text):
+            for session in names.split():
+                if session not in sessions():
+                    yield f"session {session}"
+                elif given:
+                    for said in self._of_command(sessions()[session], given, named):
+                        yield f"{session}: {said}"
+        for module, given in MODULE.findall(text):
+            try:
+                runnable(module)
+            except ImportError:
+                yield f"module {module}"
+                continue
+            if module.startswith("fixtures") and given.strip():
+                for said in self._of_command(Session(module, ()), given, named):
+                    yield f"{module}: {said}"
+        everywhere = {option.name for option in OPTIONS}
+        for option in sorted(set(re.findall(r"--perf-[a-z-]+", text)) - everywhere):
+            yield f"option {option}"
+
+    def _of_command(self, session: Session, given: str, named: set[str]) -> Iterator[str]:
+        """What is wrong with the words after a command; `named` is what the page defines."""
+        given = re.sub(r"\$\{\{.*?\}\}", "1", given)
+        arguments = shlex.split(given, comments=True)
+        if "..." in arguments or "OPTIONS" in arguments:
+            return
+        if session.module:
+            options = parsed(session.module, arguments)
+        else:
+            options = self._of_pytest([*session.own_options, *arguments])
+        if isinstance(options, str):
+            yield options
+            return
+        keyword = getattr(options, "keyword", "") or ""
+        if not self._selects(keyword, named):
+            yield f"-k {keyword} selects nothing"
+        marks = getattr(options, "markexpr", "") or ""
+        for mark in set(re.findall(r"\w+", marks)) - {"and", "or", "not"} - self._markers:
+            yield f"-m {mark}"
+        for destination, names in self._names.items():
+            value = getattr(options, destination, None) or []
+            for name in value if isinstance(value, list) else [str(value)]:
+                is_free = "/" in name or PLACEHOLDER.search(name) or _of_page(name, named)
+                if not is_free and name not in names:
+                    yield f"{destination} {name}"
+
+    def _of_pytest(self, arguments: list[str]) -> argparse.Namespace | str:
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(said):
+                options = self._config._parser.parse(arguments)
+            Settings.parse(lambda destination: getattr(options, destination))
+        except (pytest.UsageError, SettingsError, SystemExit) as error:
+            return str(error).rpartition("error: ")[2].partition("\n")[0]
+        return options
+
+    def _selects(self, keyword: str, named: set[str]) -> bool:
+        if not keyword or PLACEHOLDER.search(keyword) or _of_page(keyword, named):
+            return True
+        matches = [f"test_latency[{name}]" for name in self._scenarios] + [*self._tests]
+        expression = Expression.compile(keyword)
+
+        def is_selected(name: str) -> bool:
+            return expression.evaluate(lambda word, /, **_: word.lower() in name.lower())
+
+        return any(map(is_selected, matches))
+
+
+def _of_page(name: str, named: set[str]) -> bool:
+    """Whether the page defines it, or what it is a scenario of."""
+    return any(word and word in name for word in named)
+
+
+@pytest.fixture(scope="module")
+def checker(pytestconfig: pytest.Config) -> Checker:
+    return Checker(pytestconfig)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY])
-def test_what_a_page_names_exists(page: str) -> None:
-    missing = list(complaints(text_of(page), (REPOSITORY / page).parent))
+def test_what_a_page_names_exists_and_its_commands_parse(page: str, checker: Checker) -> None:
+    missing = list(checker.complaints(text_of(page), REPOSITORY / page))
     assert not missing, "\n".join(missing)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_uses_the_field_s_words(page: str) -> None:
-    assert NOT_OUR_WORDS.findall(text_of(page)) == []
 
 
 @pytest.mark.parametrize(
@@ -143,18 +253,55 @@ def test_a_page_uses_the_field_s_words(page: str) -> None:
     [
         ("[a](docs/none.md)", "link to docs/none.md"),
         ("[a](docs/measuring.md#none)", "link to docs/measuring.md#none"),
+        ("[a](#none)", "link to #none"),
         ("`fixtures/none.py`", "path fixtures/none.py"),
         ("`nox -s none`", "session none"),
         ("`python -m fixtures.none`", "module fixtures.none"),
         ("`python -m fixtures.records`", "module fixtures.records"),
-        ("`nox -s perf -- --perf-none`", "option --perf-none of perf"),
-        ("`nox -s survey -- --none 3`", "option --none of survey"),
-        ("`nox -s bisect -- --metric none`", "--metric none of bisect"),
+        ("`nox -s perf -- -k none_such`", "perf: -k none_such selects nothing"),
+        ("`nox -s perf -- -m none`", "perf: -m none"),
+        ("`nox -s perf -- --perf-workload none`", "perf: perf_workload none"),
+        ("`nox -s fit -- none --card h100`", "fit: pipeline none"),
+        ("`nox -s fit -- flux --card none`", "fit: card none"),
+        (
+            "`nox -s compare -- --base a --head b -k sd15-none`",
+            "compare: -k sd15-none selects nothing",
+        ),
         ("`--perf-none`", "option --perf-none"),
     ],
 )
-def test_the_checker_sees_what_is_not_there(text: str, complaint: str) -> None:
-    assert complaint in list(complaints(text, REPOSITORY))
+def test_the_checker_sees_what_is_not_there(text: str, complaint: str, checker: Checker) -> None:
+    assert complaint in list(checker.complaints(text, REPOSITORY / "README.md"))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("`nox -s perf -- --perf-none`", "perf: unrecognized arguments: --perf-none"),
+        ("`nox -s perf -- --perf-shard 3/2`", "perf: --perf-shard"),
+        ("`nox -s power -- collect x --none 3`", "power: unrecognized arguments: --none 3"),
+        ("`nox -s bisect -- --metric none`", "bisect: argument --metric: invalid choice: 'none'"),
+        ("`python -m fixtures.studies.no_ops --none`", "fixtures.studies.no_ops: unrecognized"),
+    ],
+)
+def test_what_a_parser_refuses_is_a_complaint(text: str, complaint: str, checker: Checker) -> None:
+    (said,) = [
+        one
+        for one in checker.complaints(text, REPOSITORY / "README.md")
+        if not one.startswith("option")
+    ]
+    assert re.match(complaint, said)
+
+
+def test_pages_that_code_cites_exist() -> None:
+    cited = {
+        page
+        for folder in ("fixtures", "perf_tests")
+        for path in (REPOSITORY / folder).rglob("*.py")
+        for page in CITED.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(cited) > 5
+    assert {page for page in cited if not (REPOSITORY / page).exists()} == set()
 
 
 def test_the_readme_is_short_and_leads_to_every_page_of_docs() -> None:
