@@ -17,6 +17,8 @@ from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, STEPS, fake_scenario
 from tests.support.runs import counts
 
+pytestmark = pytest.mark.usefixtures("no_garbage")
+
 
 def draw(**_: Any) -> Any:
     return IMAGES

@@ -18,6 +18,8 @@ from fixtures.scenarios import Scenario
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
 
+pytestmark = pytest.mark.usefixtures("no_garbage")
+
 
 def draw(**_: Any) -> Images:
     return IMAGES

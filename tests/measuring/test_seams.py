@@ -49,7 +49,7 @@ def test_the_limit_passes_and_anything_above_does_not(contrast: float, outcome: 
 
 def test_blended_tiles_pass_and_tiles_without_overlap_fail() -> None:
     workload = WORKLOADS["storybook-256"]
-    workload = replace(workload, call=replace(workload.call, steps=4))
+    workload = replace(workload, call=replace(workload.call, steps=2))
     device = CpuDevice()
     with CATALOGUE["fp32"].applied(workload, device) as pipeline:
         untiled = workload.draw(pipeline)
