@@ -246,28 +246,31 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "gib", "key"),
+    ("name", "gib", "key", "maker"),
     [
-        ("NVIDIA H200", 139.8, "nvidia-h200"),
-        ("NVIDIA H100 80GB HBM3", 79.1, "nvidia-h100-80gb-hbm3"),
-        ("NVIDIA A100-SXM4-80GB", 79.2, "nvidia-a100-sxm4-80gb"),
-        ("NVIDIA A100-PCIE-40GB", 39.4, "nvidia-a100-pcie-40gb"),
-        ("NVIDIA A100", 39.4, "nvidia-a100-40gb"),
-        ("NVIDIA A100", 79.2, "nvidia-a100-80gb"),
-        ("Tesla V100-SXM2-16GB", 15.8, "nvidia-tesla-v100-sxm2-16gb"),
-        ("Tesla T4", 14.7, "nvidia-tesla-t4"),
-        ("NVIDIA GeForce RTX 4090", 23.6, "nvidia-geforce-rtx-4090"),
-        ("NVIDIA GeForce RTX 3060", 11.8, "nvidia-geforce-rtx-3060-12gb"),
-        ("NVIDIA TITAN RTX", 23.6, "nvidia-titan-rtx"),
-        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", 9.5, "nvidia-a100-sxm4-80gb-mig-1g-10gb"),
-        ("AMD Instinct MI300X", 191.7, "amd-instinct-mi300x"),
-        ("NVIDIA ../../etc", 8.0, "nvidia-etc"),
+        ("NVIDIA H200", 139.8, "nvidia-h200", "nvidia"),
+        ("NVIDIA H100 80GB HBM3", 79.1, "nvidia-h100-80gb-hbm3", "nvidia"),
+        ("NVIDIA A100-SXM4-80GB", 79.2, "nvidia-a100-sxm4-80gb", "nvidia"),
+        ("NVIDIA A100-PCIE-40GB", 39.4, "nvidia-a100-pcie-40gb", "nvidia"),
+        ("NVIDIA A100", 39.4, "nvidia-a100-40gb", "nvidia"),
+        ("NVIDIA A100", 79.2, "nvidia-a100-80gb", "nvidia"),
+        ("Tesla V100-SXM2-16GB", 15.8, "nvidia-tesla-v100-sxm2-16gb", "nvidia"),
+        ("Tesla T4", 14.7, "nvidia-tesla-t4", "nvidia"),
+        ("NVIDIA GeForce RTX 4090", 23.6, "nvidia-geforce-rtx-4090", "nvidia"),
+        ("NVIDIA GeForce RTX 3060", 11.8, "nvidia-geforce-rtx-3060-12gb", "nvidia"),
+        ("NVIDIA TITAN RTX", 23.6, "nvidia-titan-rtx", "nvidia"),
+        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", 9.5, "nvidia-a100-sxm4-80gb-mig-1g-10gb", "nvidia"),
+        ("AMD Instinct MI300X", 191.7, "amd-instinct-mi300x", "amd"),
+        ("Radeon RX 7900 XTX", 24.0, "amd-radeon-rx-7900-xtx", "amd"),
+        ("Intel(R) Arc(TM) A770", 16.0, "intel-r-arc-tm-a770", "intel"),
+        ("Apple M3", 16.0, "apple-m3", "apple"),
+        ("NVIDIA ../../etc", 8.0, "nvidia-etc", "nvidia"),
     ],
 )
 def test_the_key_is_the_device_name_and_its_size_where_that_is_open(
-    name: str, gib: float, key: str
+    name: str, gib: float, key: str, maker: str
 ) -> None:
-    assert device_key(name, int(gib * GIB)) == key
+    assert device_key(name, int(gib * GIB), maker) == key
 
 
 def test_the_device_knows_its_key_and_its_hardware() -> None:

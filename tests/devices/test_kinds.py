@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,12 @@ import pytest
 from fixtures.devices import Device, kinds, open_device
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
-from fixtures.devices.keys import device_key
 from fixtures.devices.kinds import KINDS, SIMULATED, device_name, find_kind
 from fixtures.devices.needs import NEEDS
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.scenarios import chosen_workloads, find_scenario
 from fixtures.settings import REPOSITORY, Settings
-from fixtures.techniques.registry import Catalogue
+from fixtures.techniques.registry import CATALOGUE, Catalogue
 from fixtures.workloads import default_workloads
 from fixtures.workloads.registry import DeclarationError
 from tests.devices.fake_cuda import FakeCuda
@@ -83,19 +83,10 @@ def test_every_device_knows_every_need_and_no_other(device: Device) -> None:
 @pytest.mark.parametrize("kind_of_need", ["needs", "timing_needs"])
 def test_a_technique_that_needs_what_no_device_knows_is_refused(kind_of_need: str) -> None:
     own = Catalogue()
+    needs: dict[str, Any] = {kind_of_need: ("accelerator", "stream")}
+    waits = replace(CATALOGUE["fp32"], id="waits", **needs)
     with pytest.raises(DeclarationError, match=r"'waits' needs 'stream'.* streams"):
-
-        @own.technique(
-            family="own",
-            document="own",
-            activation_check=lambda context: None,
-            min_ssim=1.0,
-            **{kind_of_need: ("accelerator", "stream")},
-        )
-        def waits(workload: Any, device: Any) -> Iterator[Any]:
-            """Wait for a stream."""
-            yield None
-
+        own.add(waits)
     assert not own.techniques
 
 
@@ -104,21 +95,6 @@ def test_the_memory_that_no_peak_exceeds_is_the_devices() -> None:
     assert 2**28 < cpu.memory_bytes < 2**50
     for device in (cuda, simulated):
         assert device.memory_bytes == device.hardware["memory_gib"] * 2**30
-
-
-@pytest.mark.parametrize(
-    ("name", "maker", "key"),
-    [
-        ("NVIDIA H200", "nvidia", "nvidia-h200"),
-        ("Tesla T4", "nvidia", "nvidia-tesla-t4"),
-        ("AMD Instinct MI300X", "amd", "amd-instinct-mi300x"),
-        ("Radeon RX 7900 XTX", "amd", "amd-radeon-rx-7900-xtx"),
-        ("Intel(R) Data Center GPU Max 1550", "intel", "intel-r-data-center-gpu-max-1550"),
-        ("Apple M3", "apple", "apple-m3"),
-    ],
-)
-def test_a_key_begins_with_the_maker(name: str, maker: str, key: str) -> None:
-    assert device_key(name, 2**36, maker) == key
 
 
 class PocketDevice(SimulatedDevice):

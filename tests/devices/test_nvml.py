@@ -19,6 +19,8 @@ class FakeNvml:
 
     NVML_CLOCK_SM = 1
     NVML_TEMPERATURE_GPU = 0
+    NVML_PERF_POLICY_POWER = 0
+    NVML_PERF_POLICY_THERMAL = 1
 
     class NVMLError(Exception):
         pass
@@ -170,6 +172,35 @@ def test_a_watch_gives_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) -
         "SM clock 1,200 to 1,980 MHz, at most 90 °C and 412 W, at the power cap in 50% of the "
         "readings, driver 580.65, PCIe 5 x16"
     )
+
+
+def test_a_throttling_that_ended_with_the_round_is_seen(nvml: Nvml, library: FakeNvml) -> None:
+    throttled = library.answers["nvmlDeviceGetViolationStatus"] = SimpleNamespace(violationTime=5)
+    watch = GpuWatch(nvml.read)
+    assert watch.disturbance() is None, "what was before the watch"
+    throttled.violationTime += 1_000_000
+    assert watch.disturbance() == "it was throttled for its temperature"
+    assert watch.disturbance() is None
+    assert "at the power cap in 33% of the readings" in watch.sentence()
+
+
+def test_the_clock_is_that_of_the_round_and_not_of_the_moment_after(
+    nvml: Nvml, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [
+        SimpleNamespace(timeStamp=at, sampleValue=SimpleNamespace(uiVal=mhz))
+        for at, mhz in ((7, 1410), (9, 1980), (8, 1755))
+    ]
+    asked_since = []
+    library.bits["NVML_PROCESSOR_CLK_SAMPLES"] = 4
+
+    def get_samples(handle: str, kind: int, since: int) -> tuple[int, list[Any]]:
+        asked_since.append(since)
+        return 0, [one for one in samples if one.timeStamp > since]
+
+    monkeypatch.setattr(library, "nvmlDeviceGetSamples", get_samples, raising=False)
+    assert [nvml.read().sm_clock_mhz for _ in range(2)] == [1755, 1980]
+    assert asked_since == [0, 9]
 
 
 def test_an_unknown_device_or_a_missing_driver_gives_no_evidence(library: FakeNvml) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload
+from fixtures.workloads.base import EMBEDDED
 from fixtures.workloads.sd15 import DDIM
 from tests.support.small_workloads import SMALL
 
@@ -19,9 +21,9 @@ TINY = {
     **SMALL["sd15"].configs,
     "unet": {
         **SMALL["sd15"].configs["unet"],
-        "block_out_channels": (32, 64),
-        "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
-        "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
+        "block_out_channels": (32,),
+        "down_block_types": ("CrossAttnDownBlock2D",),
+        "up_block_types": ("CrossAttnUpBlock2D",),
     },
     "vae": {
         **SMALL["sd15"].configs["vae"],
@@ -31,7 +33,7 @@ TINY = {
         "sample_size": SIDE_PX // 2,
     },
 }
-"""Two levels in the place of four: the simulation takes its time by the operation."""
+"""One level in the place of four: the simulation takes its time by the operation."""
 
 
 def small(scheduler: str = DDIM.scheduler, **call: Any) -> Workload:
@@ -46,6 +48,24 @@ def small(scheduler: str = DDIM.scheduler, **call: Any) -> Workload:
     )
 
 
+def small_drawing(**call: Any) -> Workload:
+    """The same with values, 64x64 px, two steps: its random weights pass for stored ones."""
+    changes = {"width": 64, "height": 64, "steps": 2, **call}
+    return replace(small(**changes), default_weights=EMBEDDED)
+
+
+@cache
+def shared_device() -> SimulatedDevice:
+    """One for all, as in a run: what it knows of an operation it keeps."""
+    return SimulatedDevice()
+
+
+@cache
+def shared_workload() -> Workload:
+    """One for all that run on the shared device: weights that it keeps belong to that."""
+    return small()
+
+
 def simulate(
     technique: str = "fp16",
     spoil: Spoil | None = None,
@@ -54,8 +74,9 @@ def simulate(
     **changes: Any,
 ) -> Trace:
     """What the simulation books of one warm call; `spoil` changes the pipeline before it."""
-    workload = workload or small()
-    device = device or SimulatedDevice()
+    if workload is None:
+        workload = shared_workload() if device is None else small()
+    device = device or shared_device()
     with device.entered():
         with CATALOGUE[technique].applied(workload, device) as pipeline:
             if spoil is not None:
@@ -66,3 +87,9 @@ def simulate(
             del pipeline
         device.release()
     return trace
+
+
+@cache
+def simulated(technique: str = "fp16") -> Trace:
+    """What `simulate` gives of it, once for all."""
+    return simulate(technique)

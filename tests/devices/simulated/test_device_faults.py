@@ -7,97 +7,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
 import torch
 from diffusers.hooks.group_offloading import ModuleGroup
 
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.ordering import DEFAULT
 from fixtures.devices.simulated.runtime import Stream
-from fixtures.measuring.observations import Observations
+from fixtures.measuring.observation import Observation, observe
 from fixtures.records.outcome import ScenarioError
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
+from fixtures.techniques import CATALOGUE
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models
+from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import Workload
+from tests.support.simulated_runs import shared_device, small_drawing
 
-STEPS = 3
+MIN_SSIM = 0.99
 Spoil = Callable[[Any], None]
 
 
-def spoilt(technique: str, spoil: Spoil) -> Scenario:
-    """The scenario of storybook, with few steps, and with a fault in its pipeline."""
-    scenario = find_scenario("storybook", technique)
-    workload, applied = scenario.workload, scenario.technique.applied
-
-    def apply(workload: Workload, device: Any) -> Iterator[Any]:
-        with applied(workload, device) as pipeline:
-            spoil(pipeline)
-            yield pipeline
-
-    return replace(
-        scenario,
-        workload=replace(workload, call=replace(workload.call, steps=STEPS)),
-        technique=replace(scenario.technique, apply=apply),
-    )
+@cache
+def workload() -> Workload:
+    return small_drawing(steps=3)
 
 
-@pytest.fixture(scope="module")
-def observations() -> Observations:
-    """The fp32 run is observed once for all."""
-    return Observations(SimulatedDevice())
-
-
-def failure(scenario: Scenario, observations: Observations) -> tuple[str, str]:
-    """Which check fails first, and its sentence; ("", "") if none does.
-
-    What fails is not kept: the next scenario has the same name.
-    """
-    once = Observations(observations.device)
-    once._made.update(observations._made)
-    try:
-        observed = once.active(scenario)
-    except ScenarioError as error:
-        return error.outcome.value, error.reason
-    if observed.fault:
-        return "fault", observed.fault
-    similarity = once.ssim(scenario)
-    return ("image", "") if similarity < scenario.technique.min_ssim_on("storybook") else ("", "")
-
-
-@pytest.fixture(autouse=True)
-def fp32_is_known(observations: Observations) -> None:
-    observations.active(spoilt("fp16", sound).reference)
+@cache
+def reference() -> Observation:
+    return observe(Scenario(workload(), CATALOGUE["fp32"]), shared_device())
 
 
 def sound(pipeline: Any) -> None:
     """No fault."""
 
 
+def failure(technique: str, spoil: Spoil = sound) -> tuple[str, str]:
+    """Which check fails first of a technique with a fault, and its sentence; ("", "") if none."""
+    applied = CATALOGUE[technique].applied
+
+    def apply(workload: Workload, device: Any) -> Iterator[Any]:
+        with applied(workload, device) as pipeline:
+            spoil(pipeline)
+            yield pipeline
+
+    scenario = Scenario(workload(), replace(CATALOGUE[technique], apply=apply))
+    try:
+        observed = observe(scenario, shared_device())
+    except ScenarioError as error:
+        return error.outcome.value, error.reason
+    if observed.inactive:
+        return "not active", observed.inactive
+    for sentence in observed.faults.values():
+        return "fault", sentence
+    likeness = ssim(observed.images, reference().images)
+    return ("image", "") if likeness < MIN_SSIM else ("", "")
+
+
 @pytest.mark.parametrize(
-    "technique",
-    [
-        "fp16",
-        "model_cpu_offload",
-        "sequential_cpu_offload",
-        "group_offload_leaf",
-        "group_offload_block",
-        "group_offload_stream",
-    ],
+    "technique", ["model_cpu_offload", "sequential_cpu_offload", "group_offload_stream"]
 )
-def test_a_sound_pipeline_fails_nowhere(technique: str, observations: Observations) -> None:
-    assert failure(spoilt(technique, sound), observations) == ("", "")
+def test_a_sound_pipeline_fails_nowhere(technique: str) -> None:
+    assert failure(technique) == ("", "")
 
 
 def leave_on_the_host(pipeline: Any) -> None:
     pipeline.unet.mid_block.attentions[0].to("cpu")
 
 
-def test_a_module_that_was_left_on_the_host(observations: Observations) -> None:
-    check, sentence = failure(spoilt("fp16", leave_on_the_host), observations)
+def test_a_module_that_was_left_on_the_host() -> None:
+    check, sentence = failure("fp16", leave_on_the_host)
     assert check == "broken"
     assert "on the same device" in sentence
     assert "cpu" in sentence
@@ -112,8 +93,8 @@ def outdate_a_host_copy(pipeline: Any) -> None:
             hook.group.cpu_param_dict[weight] = (hook.group.cpu_param_dict[weight] * 0.8).detach()
 
 
-def test_a_stale_copy_of_a_weight(observations: Observations) -> None:
-    assert failure(spoilt("group_offload_stream", outdate_a_host_copy), observations)[0] == "image"
+def test_a_stale_copy_of_a_weight() -> None:
+    assert failure("group_offload_stream", outdate_a_host_copy)[0] == "image"
 
 
 def forget_waits(pipeline: Any, monkeypatch: pytest.MonkeyPatch, *, of_default: bool) -> None:
@@ -155,11 +136,10 @@ COPIED_IN = "aten::_to_copy at diffusers/hooks/group_offloading.py:"
 def test_a_missing_wait(
     of_default: bool,
     words: tuple[str, ...],
-    observations: Observations,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     forget = partial(forget_waits, monkeypatch=monkeypatch, of_default=of_default)
-    check, sentence = failure(spoilt("group_offload_stream", forget), observations)
+    check, sentence = failure("group_offload_stream", forget)
     assert check == "fault"
     for one in words:
         assert one in sentence
@@ -172,16 +152,14 @@ def record_streams(pipeline: Any) -> None:
             hook.group.record_stream = True
 
 
-def test_record_stream_takes_the_place_of_the_wait(observations: Observations) -> None:
-    assert failure(spoilt("group_offload_stream", record_streams), observations) == ("", "")
+def test_record_stream_takes_the_place_of_the_wait() -> None:
+    assert failure("group_offload_stream", record_streams) == ("", "")
 
 
 @pytest.mark.parametrize("technique", ["group_offload_leaf", "group_offload_block"])
-def test_an_onload_without_an_offload(
-    technique: str, observations: Observations, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_onload_without_an_offload(technique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModuleGroup, "offload_", lambda group: None)
-    check, sentence = failure(spoilt(technique, sound), observations)
+    check, sentence = failure(technique)
     assert check == "not active"
     assert "stayed on cuda" in sentence
 
@@ -199,14 +177,12 @@ def read_from_the_host(pipeline: Any, *, waits: bool) -> None:
     pipeline.image_processor.postprocess = postprocess
 
 
-def test_a_result_that_is_read_before_it_is_there(observations: Observations) -> None:
-    check, sentence = failure(
-        spoilt("fp16", partial(read_from_the_host, waits=False)), observations
-    )
+def test_a_result_that_is_read_before_it_is_there() -> None:
+    check, sentence = failure("fp16", partial(read_from_the_host, waits=False))
     assert check == "fault"
     assert "reads on the host what aten::_to_copy at " in sentence
     assert "the host does not wait for the copy" in sentence
-    assert failure(spoilt("fp16", partial(read_from_the_host, waits=True)), observations) == (
+    assert failure("fp16", partial(read_from_the_host, waits=True)) == (
         "",
         "",
     )
