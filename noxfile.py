@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); libraries, rehearsal; perf, refresh, survey, and others.
+"""Sessions: tests, lint, typing (default); libraries, rehearsal; perf, refresh, and others.
 
 Everything that measures runs in one environment, which the session `environment` makes: what is
 installed there is what is measured, and what a refresh accepts. It is installed once and then left
@@ -48,11 +48,12 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The suite's own tests; no GPU, no network."""
+    """The suite's own tests, no GPU, no network; the long ones with -- -m long."""
     install(session, *with_groups("tests"))
+    chosen = any(word.startswith("-m") for word in session.posargs)
     session.run(
-        *("pytest", "tests", "--ignore=tests/rehearsal"),
-        *("-n2", "--dist=loadfile", "--benchmark-disable", *session.posargs),
+        *("pytest", "tests", "--ignore=tests/rehearsal", "-n2", "--dist=loadfile"),
+        *("--benchmark-disable", *(() if chosen else ("-m", "not long")), *session.posargs),
     )
 
 
@@ -136,12 +137,6 @@ def perf(session: nox.Session) -> None:
 def refresh(session: nox.Session) -> None:
     """Record new baselines: nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"."""
     measure(session, "-m", "pytest", "perf_tests", "--perf-update-baselines", *session.posargs)
-
-
-@in_environment()
-def survey(session: nox.Session) -> None:
-    """Survey a machine, most valuable first: nox -s survey -- --minutes 9 --perf-report survey."""
-    measure(session, "-m", "fixtures", *session.posargs)
 
 
 @in_environment()

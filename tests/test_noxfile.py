@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -9,20 +10,22 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from nox import project
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import noxfile
+
 REPOSITORY = Path(__file__).parent.parent
 PYPROJECT = project.load_toml(REPOSITORY / "pyproject.toml")
-MODULES = ("pytest", "fixtures", *(f"fixtures.commands.{name}" for name in ("compare", "bisect")))
-MODULES += ("fixtures.studies.power", "fixtures.commands.report")
+MODULES = ("pytest", *(f"fixtures.commands.{name}" for name in ("compare", "bisect", "report")))
 """Everything that a session of the noxfile runs with `python -m`."""
 TELL = """
 import json, sys
@@ -112,21 +115,76 @@ def toy(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_everything_that_measures_runs_in_one_environment(toy: Project) -> None:
-    sessions = ("perf", "refresh", "survey", "compare", "bisect", "power")
-    told, words = toy.nox("-s", *sessions, "--", "-k", "[storybook-fp16]")
-    interpreters = {python for python, _, _ in told}
-    assert len(interpreters) == 1
-    assert len(told) == len(sessions)
+@dataclass
+class Session:
+    """What a session of the noxfile is given: it runs nothing and keeps what it is asked to run."""
+
+    cache_dir: Path
+    posargs: Sequence[str] = ()
+    ran: list[tuple[str, ...]] = field(default_factory=list)
+
+    def run(self, *command: str) -> None:
+        """Keep a command."""
+        self.ran.append(command)
+
+    def install(self, *requirements: str) -> None:
+        """Install nothing."""
+
+    def error(self, sentence: str) -> NoReturn:
+        """Fail as nox does."""
+        raise RuntimeError(sentence)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["-m", "not long"]),
+        (["-k", "ledger", "--maxfail=1"], ["-m", "not long", "-k", "ledger", "--maxfail=1"]),
+        (["-m", "long", "-x"], ["-m", "long", "-x"]),
+        (["-mlong or not long"], ["-mlong or not long"]),
+    ],
+)
+def test_the_tests_are_the_short_ones_unless_others_are_asked_for(
+    options: list[str], expected: list[str], tmp_path: Path
+) -> None:
+    session = Session(tmp_path, options)
+    noxfile.tests(session)
+    [command] = session.ran
+    assert list(command[command.index("--benchmark-disable") + 1 :]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("perf", ["pytest", "perf_tests"]),
+        ("refresh", ["pytest", "perf_tests", "--perf-update-baselines"]),
+        *((name, [f"fixtures.commands.{name}"]) for name in ("compare", "bisect", "replay", "fit")),
+        ("power", ["fixtures.studies.power"]),
+    ],
+)
+def test_everything_that_measures_runs_in_one_environment(
+    name: str, command: list[str], tmp_path: Path
+) -> None:
+    session = Session(tmp_path, ["-k", "[storybook-fp16]"])
+    measure = getattr(noxfile, name)
+    assert measure.requires == ["environment"]
+    assert importlib.util.find_spec(command[0]) is not None
+    with pytest.raises(RuntimeError, match="nox -s environment"):
+        measure(session)
+    (tmp_path / noxfile.SHARED_PYTHON).write_text("the/shared/python")
+    measure(session)
+    assert session.ran == [("the/shared/python", "-m", *command, "-k", "[storybook-fp16]")]
+
+
+@pytest.mark.long
+def test_sessions_share_what_one_installed(toy: Project) -> None:
+    told, words = toy.nox("-s", "perf", "refresh", "compare", "bisect")
+    assert len({python for python, _, _ in told}) == 1
+    assert len(told) == 4
     assert words.count("pip install") == 1
-    selected = ["-k", "[storybook-fp16]"]
-    assert [arguments for _, _, arguments in told] == [
-        ["perf_tests", *selected],
-        ["perf_tests", "--perf-update-baselines", *selected],
-        *[selected] * 4,
-    ]
 
 
+@pytest.mark.long
 def test_what_a_user_installs_is_measured_and_accepted(toy: Project) -> None:
     [[python, version, _]], _ = toy.nox("-s", "perf")
     assert version == "1.0"
@@ -136,6 +194,7 @@ def test_what_a_user_installs_is_measured_and_accepted(toy: Project) -> None:
     assert "pip install" not in words
 
 
+@pytest.mark.long
 def test_changed_requirements_are_installed_once_and_said(toy: Project) -> None:
     [[python, _, _]], _ = toy.nox("-s", "perf")
     toy.install(python, "2.0")
@@ -149,6 +208,7 @@ def test_changed_requirements_are_installed_once_and_said(toy: Project) -> None:
     assert "pip install" not in words
 
 
+@pytest.mark.long
 def test_an_environment_whose_path_nox_shortens_is_found(toy: Project) -> None:
     folder = "long".ljust(80, "-")
     [[python, _, _]], words = toy.nox("--envdir", folder, "-s", "perf")
@@ -156,6 +216,7 @@ def test_an_environment_whose_path_nox_shortens_is_found(toy: Project) -> None:
     assert "virtualenv name was hashed" in words
 
 
+@pytest.mark.long
 def test_the_report_has_an_environment_of_its_own_and_explains_itself(toy: Project) -> None:
     told, _ = toy.nox("-s", "perf", "report")
     (measuring, _, _), (rendering, _, arguments) = told

@@ -56,6 +56,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_update_baselines": True,
         "perf_reason": "  torch 2.13  ",
         "perf_replace_samples": True,
+        "perf_minutes": "9",
         "perf_baselines": str(tmp_path),
         "perf_expect_device": "nvidia-h200",
         "perf_budget": "12.5",
@@ -75,6 +76,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         update_baselines=True,
         reason="torch 2.13",
         replace_samples=True,
+        minutes=9.0,
         baselines=tmp_path,
         expect_device="nvidia-h200",
         budget_s=12.5,
@@ -141,6 +143,17 @@ def test_a_budget_of_nothing_is_a_budget() -> None:
 def test_new_baselines_need_a_reason() -> None:
     sentence = refusal(perf_update_baselines=True)
     assert sentence.startswith("--perf-update-baselines needs --perf-reason TEXT")
+
+
+@pytest.mark.parametrize("minutes", ["soon", "0", "-1", "nan", "inf"])
+def test_minutes_that_are_no_time_are_refused(minutes: str) -> None:
+    assert refusal(perf_minutes=minutes) == (
+        f"--perf-minutes {minutes!r} is not a number of minutes above 0."
+    )
+
+
+def test_minutes_are_for_a_refresh() -> None:
+    assert refusal(perf_minutes="9").startswith("--perf-minutes is for a refresh")
 
 
 WITH_VALUE = [option for option in OPTIONS if "action" not in option.parameters]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from tests.rehearsal.machine import FEW, SLOW
+from tests.rehearsal.machine import SLOW
 
 STEPS, TIMED_STEPS = 2, 1
 SIDE_PX = 64
@@ -28,17 +28,6 @@ def shorten_calls(workloads: ModuleType) -> None:
 def take_few_samples(refreshing: ModuleType) -> None:
     """Let a baseline hold few processes."""
     refreshing.SAMPLES = SAMPLES  # type: ignore[attr-defined]
-
-
-def take_few_scenarios(order: ModuleType) -> None:
-    """Let a survey know no other scenarios than those that the environment names."""
-    scenarios, few = order.scenarios, os.environ.get(FEW, "").split(",")
-
-    def found(*arguments: Any) -> list[Any]:
-        return [one for one in scenarios(*arguments) if one.technique.id in few]
-
-    if FEW in os.environ:
-        order.scenarios = found  # type: ignore[attr-defined]
 
 
 def plan_few_rounds(rounds: ModuleType) -> None:

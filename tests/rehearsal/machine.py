@@ -20,8 +20,6 @@ FOLDER, SLOW, HOT, STRANGER = (
     *("REHEARSAL", "REHEARSAL_SLOW"),
     *("REHEARSAL_HOT", "REHEARSAL_STRANGER"),
 )
-FEW = "REHEARSAL_TECHNIQUES"
-"""What a survey is confined to, with commas; it has no option for that."""
 PROFILE = "h200"
 UUIDS = ("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000")
 """Of the cards, as CUDA gives them."""

@@ -23,7 +23,6 @@ STAND_INS: Mapping[str, tuple[str, str]] = {
     "fixtures.workloads": ("brief", "shorten_calls"),
     "fixtures.suite.refreshing": ("brief", "take_few_samples"),
     "fixtures.commands.refresh": ("brief", "take_few_samples"),
-    "fixtures.commands.survey.order": ("brief", "take_few_scenarios"),
     "fixtures.commands.compare.installer": ("installer", "install_nothing"),
 }
 """By module: the file here and its function, which is called with the module."""

@@ -10,9 +10,9 @@ import torch
 
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RESULTS
-from tests.rehearsal.commands import Done, Machine
+from tests.rehearsal.commands import WORKLOAD, Done, Machine
 from tests.rehearsal.installer import SLOWER
-from tests.rehearsal.machine import FEW, HOT, SLOW, UUIDS
+from tests.rehearsal.machine import HOT, SLOW, UUIDS
 from tests.support.small_workloads import SMALL
 
 pytest.importorskip("xdist")
@@ -29,7 +29,6 @@ UNTIMED = (
     "-k",
     f"({' or '.join(f'[storybook-{one}]' for one in SEVERAL)}) and not latency and not claims",
 )
-SURVEY = ("-m", "fixtures", "--perf-device", "cuda", "--perf-workload", "storybook")
 COMPARE = (
     *("-m", "fixtures.commands.compare", "--perf-device", "cuda", "--perf-workload", "storybook"),
     *("-k", "[storybook-fp16]", "--base", "diffusers==0.42.1", "--head"),
@@ -165,40 +164,34 @@ def test_merged_shards_are_the_whole_run(machine: Machine, on_both: Done) -> Non
     assert merged.device_key == run.device_key == KEY
 
 
-def test_a_survey_that_is_interrupted_keeps_what_is_whole_and_resumes_in_its_time(
+def test_a_refresh_in_a_given_time_that_is_interrupted_keeps_what_is_whole_and_goes_on(
     machine: Machine,
 ) -> None:
-    folder = machine.folder / "survey"
-    command, few = (*SURVEY, "--perf-report", str(folder)), {FEW: "fp32,fp16"}
-    done = machine.interrupted("storybook-fp32: measured in", *command, "--minutes=60", **few)
-    assert done.code == 130, done.said
-    assert "interrupted: the same command resumes it" in done.said
-    _surveyed(folder, "storybook-fp32")
+    both = ("-k", "[storybook-fp32] or [storybook-fp16]", "-v", "-s")
+    folder = machine.folder / "in-parts"
+    own = (f"--perf-baselines={folder}", *REFRESH)
+    words = ("-m", "pytest", "perf_tests", *WORKLOAD, *both, *own)
+    done = machine.interrupted("[storybook-fp32] PASSED", *words, "--perf-minutes=60")
+    assert done.code == pytest.ExitCode.INTERRUPTED, done.said
+    assert _recorded(folder) == {"fp32"}
 
-    done = machine.python(*command, "--minutes=0.01", **few)
+    done = machine.pytest(*both, *own, "--perf-minutes=0.0001")
     assert done.code == 0, done.said
-    assert "storybook-fp32: cached from before" in done.said
-    assert "no time was left for 1 scenarios: run it again to resume" in done.said
-    _surveyed(folder, "storybook-fp32")
+    assert "No time was left for every scenario: the same command goes on." in done.said
+    assert _recorded(folder) == {"fp32"}
 
-    done = machine.python(*command, "--minutes=1", **few)
+    done = machine.pytest(*both, *own, "--perf-minutes=60")
     assert done.code == 0, done.said
-    assert "storybook-fp16: measured in" in done.said
-    _surveyed(folder, "storybook-fp32", "storybook-fp16")
+    assert "1 passed, 1 skipped" in done.said
+    assert _recorded(folder) == {"fp32", "fp16"}
 
 
-def _surveyed(folder: Path, *expected: str) -> None:
-    """The folder holds these scenarios and no other, each whole, with report and baselines."""
-    run = RESULTS.read(folder / "results.json")
-    assert list(run.scenarios) == list(expected)
-    for record in run.scenarios.values():
-        assert record.timings
-        assert record.component_peak_bytes
-        assert not record.verdicts
-    stored = BaselineStore(folder / "baselines").baseline(KEY, "storybook")
+def _recorded(folder: Path) -> set[str]:
+    """The techniques with an entry, each whole."""
+    stored = BaselineStore(folder).baseline(KEY, "storybook")
     assert stored is not None
-    assert [f"storybook-{one}" for one in stored.scenarios] == sorted(expected)
-    assert (folder / "report.html").is_file()
+    assert all(entry.ratios and entry.component_peak_bytes for entry in stored.scenarios.values())
+    return set(stored.scenarios)
 
 
 def test_two_equal_sides_are_equal(machine: Machine) -> None:
