@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from fixtures.techniques.skipping import linear_work, prompts_are_apart, skips_a
 from fixtures.techniques.technique import ActivationContext
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS
-from tests.support.half_done import complaint, nothing
 
 WORKLOAD = WORKLOADS["storybook-dit"]
 OFF: dict[str, dict[str, Any]] = {
@@ -35,49 +35,68 @@ OFF: dict[str, dict[str, Any]] = {
 SHARED = ("pyramid_attention_broadcast", "faster_cache")
 """Those that know but one cache, whatever prompt a call is for."""
 APART = tuple(name for name in OFF if name not in SHARED)
+CPU = CpuDevice()
 
 
-@pytest.fixture(scope="module")
-def cpu() -> CpuDevice:
-    return CpuDevice()
+@dataclass(frozen=True)
+class Drawn:
+    """What one call drew, what was left once the cache was off, and what the check said."""
+
+    images: Images
+    pipeline: Any
+    complaint: str | None
 
 
-@pytest.fixture(scope="module")
-def fp32(cpu: CpuDevice) -> Images:
-    return drawn("fp32", cpu)
+def drawn(name: str, *, spoil: Callable[[Any], object] = bool, **settings: Any) -> Drawn:
+    """One call with the technique, its settings replaced, its pipeline spoilt."""
+    technique = CATALOGUE[name]
+    if settings:
+        settings = {**technique.settings[WORKLOAD.name], **settings}
+        technique = replace(technique, settings={WORKLOAD.name: settings})
+    with technique.applied(WORKLOAD, CPU) as pipeline:
+        spoil(pipeline)
+        with linear_work(pipeline) as work:
+            images = WORKLOAD.draw(pipeline)
+        context = ActivationContext(pipeline, Trace(), [], WORKLOAD, CPU, work)
+        complaint = technique.activation_check(context)
+    return Drawn(images, pipeline, complaint)
 
 
-def drawn(name: str, device: CpuDevice) -> Images:
-    with CATALOGUE[name].applied(WORKLOAD, device) as pipeline:
+@cache
+def in_full(name: str) -> Drawn:
+    return drawn(name)
+
+
+@cache
+def fp32() -> Images:
+    with CATALOGUE["fp32"].applied(WORKLOAD, CPU) as pipeline:
         return WORKLOAD.draw(pipeline)
 
 
 def test_every_cache_is_tried_here() -> None:
     # DeepCache is of a UNet, and of a library: `test_optional.py`.
-    caches = {one.id for one in CATALOGUE if one.family == "caching"}
+    caches = {technique.id for technique in CATALOGUE if technique.family == "caching"}
     assert {*OFF, "deep_cache"} == caches
 
 
-@pytest.mark.parametrize("name", APART)
-def test_in_effect_it_skips_work_and_keeps_the_picture(
-    name: str, cpu: CpuDevice, fp32: Images
-) -> None:
-    assert complaint(name, WORKLOAD, cpu, nothing) is None
-    assert not np.array_equal(drawn(name, cpu), fp32)
+@pytest.mark.parametrize("name", OFF)
+def test_in_full_it_changes_the_picture_and_leaving_it_restores_the_transformer(name: str) -> None:
+    whole = in_full(name)
+    if name in APART:
+        assert whole.complaint is None
+    else:
+        assert whole.complaint is not None
+        assert "in 13 of 20 steps what was computed for one was used" in whole.complaint
+    assert not np.array_equal(whole.images, fp32())
+    assert not whole.pipeline.transformer.is_cache_enabled
+    assert np.array_equal(WORKLOAD.draw(whole.pipeline), fp32())
 
 
 @pytest.mark.parametrize("name", OFF)
-def test_switched_off_it_draws_the_same_picture_to_the_last_bit(
-    name: str, cpu: CpuDevice, fp32: Images, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    technique = CATALOGUE[name]
-    settings = {**technique.settings[WORKLOAD.name], **OFF[name]}
-    off = replace(technique, settings={WORKLOAD.name: settings})
-    monkeypatch.setitem(CATALOGUE.techniques, name, off)
-    assert np.array_equal(drawn(name, cpu), fp32)
-    said = complaint(name, WORKLOAD, cpu, nothing)
-    assert said is not None
-    assert "left out 0.0%" in said
+def test_switched_off_it_draws_the_same_picture_to_the_last_bit(name: str) -> None:
+    off = drawn(name, **OFF[name])
+    assert np.array_equal(off.images, fp32())
+    assert "left out 0.0%" in (off.complaint or "")
 
 
 def without_half_of_its_hooks(pipeline: Any) -> None:
@@ -99,44 +118,22 @@ def without_half_of_its_hooks(pipeline: Any) -> None:
                 registry.remove_hook(name, recurse=False)
 
 
+def disabled_in_the_middle(pipeline: Any) -> None:
+    calls = iter(range(1000))
+
+    def count(*_: Any) -> None:
+        if next(calls) == WORKLOAD.call.steps:  # of two prompts in each step
+            pipeline.transformer.disable_cache()
+
+    pipeline.transformer.register_forward_pre_hook(count)
+
+
+@pytest.mark.parametrize("spoil", [without_half_of_its_hooks, disabled_in_the_middle])
 @pytest.mark.parametrize("name", APART)
-def test_on_half_of_the_blocks_it_is_not_in_effect(name: str, cpu: CpuDevice) -> None:
-    said = complaint(name, WORKLOAD, cpu, without_half_of_its_hooks)
-    assert said is not None
-    assert "is expected" in said
-
-
-@pytest.mark.parametrize("name", APART)
-def test_disabled_in_the_middle_it_is_not_in_effect(name: str, cpu: CpuDevice) -> None:
-    def disable_after_half(pipeline: Any) -> None:
-        calls = iter(range(1000))
-        # Two of warming up, then ten of the observed twenty steps; two prompts each.
-        at = 2 * (2 + 11)
-
-        def count(*_: Any) -> None:
-            if next(calls) == at:
-                pipeline.transformer.disable_cache()
-
-        pipeline.transformer.register_forward_pre_hook(count)
-
-    said = complaint(name, WORKLOAD, cpu, disable_after_half)
-    assert said is not None
-    assert "is expected" in said
-
-
-@pytest.mark.parametrize("name", OFF)
-def test_leaving_it_restores_the_transformer(name: str, cpu: CpuDevice, fp32: Images) -> None:
-    with CATALOGUE[name].applied(WORKLOAD, cpu) as pipeline:
-        WORKLOAD.draw(pipeline)
-    assert not pipeline.transformer.is_cache_enabled
-    assert np.array_equal(WORKLOAD.draw(pipeline), fp32)
-
-
-@pytest.mark.parametrize("name", SHARED)
-def test_two_prompts_that_share_one_cache_are_found(name: str, cpu: CpuDevice) -> None:
-    said = complaint(name, WORKLOAD, cpu, nothing)
-    assert said is not None
-    assert "in 13 of 20 steps what was computed for one was used for the other" in said
+def test_on_half_of_the_blocks_or_steps_it_is_not_in_effect(
+    name: str, spoil: Callable[[Any], None]
+) -> None:
+    assert "is expected" in (drawn(name, spoil=spoil).complaint or "")
 
 
 def give_each_prompt_its_own(hook: type, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,9 +142,9 @@ def give_each_prompt_its_own(hook: type, monkeypatch: pytest.MonkeyPatch) -> Non
     states: dict[int, list[Any]] = {}
 
     def forward(self: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
-        both = states.setdefault(id(self), [self.state, type(self.state)()])
-        self.state = both[0]
-        both.reverse()
+        of_prompts = states.setdefault(id(self), [self.state, type(self.state)()])
+        self.state = of_prompts[0]
+        of_prompts.reverse()
         return new_forward(self, module, *args, **kwargs)
 
     def reset(self: Any, module: Any) -> Any:
@@ -164,13 +161,15 @@ def give_each_prompt_its_own(hook: type, monkeypatch: pytest.MonkeyPatch) -> Non
     [(SHARED[0], PyramidAttentionBroadcastHook), (SHARED[1], FasterCacheBlockHook)],
 )
 def test_with_a_cache_for_each_prompt_they_are_in_effect_and_keep_the_picture(
-    name: str, hook: type, cpu: CpuDevice, fp32: Images, monkeypatch: pytest.MonkeyPatch
+    name: str, hook: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So what is found is what is wrong with them, and all that is."""
-    mixed = ssim(drawn(name, cpu), fp32)
+    mixed = in_full(name)
     give_each_prompt_its_own(hook, monkeypatch)
-    assert complaint(name, WORKLOAD, cpu, nothing) is None
-    assert mixed < CATALOGUE[name].min_ssim_on(WORKLOAD.name) < ssim(drawn(name, cpu), fp32)
+    mended = drawn(name)
+    assert mended.complaint is None
+    least = CATALOGUE[name].min_ssim_on(WORKLOAD.name)
+    assert ssim(mixed.images, fp32()) < least < ssim(mended.images, fp32())
 
 
 # What is counted
@@ -178,7 +177,7 @@ def test_with_a_cache_for_each_prompt_they_are_in_effect_and_keep_the_picture(
 
 def context(work: Sequence[int]) -> ActivationContext:
     workload = replace(WORKLOAD, call=replace(WORKLOAD.call, steps=3))
-    return ActivationContext(None, Trace(), [], workload, CpuDevice(), work)
+    return ActivationContext(None, Trace(), [], workload, CPU, work)
 
 
 @pytest.mark.parametrize(
@@ -213,8 +212,8 @@ def test_each_workload_has_its_own_share() -> None:
     assert "at least 70% is expected" in (check(flux) or "")
 
 
-def test_work_is_counted_by_call_of_the_denoiser(cpu: CpuDevice) -> None:
-    with CATALOGUE["fp32"].applied(WORKLOAD, cpu) as pipeline:
+def test_work_is_counted_by_call_of_the_denoiser() -> None:
+    with CATALOGUE["fp32"].applied(WORKLOAD, CPU) as pipeline:
         with linear_work(pipeline) as work:
             WORKLOAD.draw(pipeline, steps=2)
         counted = list(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
@@ -12,8 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 
+from fixtures.devices.cpu import CpuDevice
 from fixtures.settings import REPOSITORY
+from fixtures.techniques import CATALOGUE
+from tests.support.half_done import brief, complaint, complaint_at_rest, nothing
 from tests.support.running import own_environment
 
 TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -32,8 +37,8 @@ TIMEOUT_S = 900
 
 def documented(pattern: str) -> str:
     """The one place in the section that matches."""
-    (found,) = re.findall(pattern, SECTION, re.DOTALL)
-    return str(found)
+    (text,) = re.findall(pattern, SECTION, re.DOTALL)
+    return str(text)
 
 
 CODE = documented(r"```python\n(.*?)```")
@@ -76,8 +81,8 @@ COMMANDS = [
 
 def command(session: str, device: str = "") -> Command:
     """The one command of the section for this session and device."""
-    (found,) = (one for one in COMMANDS if (one.session, one.device) == (session, device))
-    return found
+    (match,) = (step for step in COMMANDS if (step.session, step.device) == (session, device))
+    return match
 
 
 @pytest.fixture(scope="module")
@@ -95,32 +100,43 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_section_names_every_step_and_the_technique_alone() -> None:
-    assert [(one.session, one.device) for one in COMMANDS] == [
+    assert [(step.session, step.device) for step in COMMANDS] == [
         ("tests", ""),
         ("refresh", "cpu"),
         ("refresh", "simulated"),
         ("perf", "cpu"),
         ("perf", "simulated"),
     ]
-    assert all(one.options[:2] == ("-k", NAME) for one in COMMANDS)
+    assert all(step.options[:2] == ("-k", NAME) for step in COMMANDS)
 
 
-def test_its_tests_are_there_already(repository: Path) -> None:
-    done = command("tests").run(repository)
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"\b4 passed", done.stdout)
+def test_it_is_in_effect_and_complains_where_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process: the code runs below the module that it is appended to."""
+    monkeypatch.setattr(CATALOGUE, "techniques", dict(CATALOGUE.techniques))
+    module = vars(importlib.import_module(FILE.removesuffix(".py").replace("/", ".")))
+    exec(compile(CODE, FILE, "exec"), dict(module))  # noqa: S102
+    workload, device = brief("storybook"), CpuDevice()
+    assert complaint(NAME, workload, device, nothing) is None
+    said = complaint_at_rest(
+        NAME,
+        workload,
+        device,
+        lambda pipeline: pipeline.vae.to(memory_format=torch.contiguous_format),
+    )
+    assert "has strides" in (said or "")
 
 
-@pytest.mark.parametrize("session", ["refresh", "perf"])
-def test_the_cpu_s_commands_choose_its_scenario_alone(repository: Path, session: str) -> None:
-    done = command(session, "cpu").run(repository, "--collect-only", "-q")
-    assert done.returncode == 0, done.stdout
-    assert set(re.findall(r"\[(\S+)\]", done.stdout)) == {f"storybook-{NAME}"}
+@pytest.mark.long
+def test_its_steps_in_a_copy_of_the_repository(repository: Path) -> None:
+    tests = command("tests").run(repository)
+    assert tests.returncode == 0, tests.stdout
+    assert re.search(r"\b3 passed", tests.stdout)
+    for session in ("refresh", "perf"):
+        chosen = command(session, "cpu").run(repository, "--collect-only", "-q")
+        assert chosen.returncode == 0, chosen.stdout
+        assert set(re.findall(r"\[(\S+)\]", chosen.stdout)) == {f"storybook-{NAME}"}
 
-
-def test_perf_fails_until_the_refresh_has_recorded_it(repository: Path) -> None:
     perf, refresh = command("perf", "simulated"), command("refresh", "simulated")
-
     # This test of the suite measures nothing.
     before = perf.run(repository, *SMALL, "-k", f"{NAME} and has_an_entry")
     assert before.returncode == 1

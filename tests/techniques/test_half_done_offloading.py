@@ -180,7 +180,7 @@ SLICED = "sequential_cpu_offload_attention_slicing"
 CASES = [
     HalfDone("fp32", "TF32", tf32_on_inside, "was 'tf32' during the call, not", called=True),
     HalfDone("tf32", "switched off inside", tf32_off_inside, "was 'ieee' during", called=True),
-    HalfDone("tf32", "without fp32 weights", all_in_half, "is torch.float16, not torch.float32"),
+    HalfDone("tf32", "without fp32 weights", all_in_half, "is torch.float16, not", called=True),
     HalfDone("sequential_cpu_offload", "leaves stay", leaves_stay, "between calls", called=True),
     HalfDone("sequential_cpu_offload", "the UNet stays", the_unet_stays, "unet."),
     HalfDone("sequential_cpu_offload", "as a whole", the_unet_as_a_whole, "comes with all that"),

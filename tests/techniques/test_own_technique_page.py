@@ -15,7 +15,7 @@ from fixtures import catalogues
 from fixtures.devices.cpu import CpuDevice
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import find_scenario
-from fixtures.settings import REPOSITORY
+from fixtures.settings import REPOSITORY, SettingsError
 from tests.support.own_catalogue import nothing_kept
 from tests.support.running import run_suite
 from tests.test_architecture import collection
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_names_the_files_and_the_steps() -> None:
-    assert [one.session for one in COMMANDS] == ["perf", "refresh", "perf", "perf"]
+    assert [step.session for step in COMMANDS] == ["perf", "refresh", "perf", "perf"]
     assert COMMANDS[0] == COMMANDS[2], "the first command again"
     assert COMMANDS[1].options[: len(COMMANDS[0].options)] == COMMANDS[0].options
     assert {"--perf-workload", "thumbnail"} < set(COMMANDS[3].options)
@@ -70,6 +70,7 @@ def test_the_page_names_the_files_and_the_steps() -> None:
         assert f"--perf-catalogue=../{name}" in PAGE
 
 
+@pytest.mark.long
 def test_its_commands_choose_its_scenario_alone(folder: Path) -> None:
     for command, chosen in ((COMMANDS[0], f"storybook-{ID}"), (COMMANDS[3], f"thumbnail-{ID}")):
         done = command.run(folder, "--collect-only", "-q", "--perf-device", "cpu")
@@ -77,6 +78,7 @@ def test_its_commands_choose_its_scenario_alone(folder: Path) -> None:
         assert set(re.findall(r"\[(\S+)\]", done.stdout)) == {chosen}
 
 
+@pytest.mark.long
 def test_it_is_missed_recorded_and_judged(folder: Path) -> None:
     """One process each, of which most of the time is taken by imports."""
     perf, refresh, again, _ = COMMANDS
@@ -109,14 +111,16 @@ def test_without_the_line_it_is_not_in_effect(
         assert [observe(find_scenario("thumbnail", ID), CpuDevice()).inactive] == said
 
 
-def test_the_error_that_it_shows_is_ours(folder: Path, tmp_path: Path) -> None:
+def test_the_error_that_it_shows_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "my_techniques.py"
     path.write_text(FILES[path.name].replace(f"def {ID}", "def bf16"), encoding="utf-8")
-    done = run_suite(f"--perf-catalogue={path}", f"--perf-baselines={tmp_path}", "--collect-only")
     (shown,) = re.findall(r"^--perf-catalogue /home/me(/.+)$", PAGE, re.M)
-    assert f"ERROR: --perf-catalogue {tmp_path}{shown}" in done.stderr + done.stdout
+    with nothing_kept(monkeypatch), pytest.raises(SettingsError) as caught:
+        catalogues.load([path])
+    assert str(caught.value) == f"--perf-catalogue {tmp_path}{shown}"
 
 
+@pytest.mark.long
 def test_collecting_it_imports_no_torch(folder: Path, tmp_path: Path) -> None:
     own = [f"--perf-catalogue={folder / name}" for name in FILES]
     options = ("--perf-workload", "thumbnail", f"--perf-baselines={tmp_path}")

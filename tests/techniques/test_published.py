@@ -17,8 +17,7 @@ RUN = Published("flux-bf16", "reserved", "about", 36 * GIB, "a post")
 
 @pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: figure.scenario)
 def test_every_figure_belongs_to_a_scenario(figure: Published) -> None:
-    known = {one.id for one in scenarios(list(WORKLOADS))}
-    assert figure.scenario in known
+    assert figure.scenario in {scenario.id for scenario in scenarios(list(WORKLOADS))}
     assert figure in published_of(figure.scenario)
 
 
@@ -54,7 +53,7 @@ def documented_row(figure: Published, simulated_bytes: float) -> str:
 
 @pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: figure.scenario)
 def test_the_docs_compare_every_figure_with_the_stored_simulation(figure: Published) -> None:
-    scenario = next(one for one in scenarios(list(WORKLOADS)) if one.id == figure.scenario)
+    scenario = next(it for it in scenarios(list(WORKLOADS)) if it.id == figure.scenario)
     store = BaselineStore(REPOSITORY / "baselines")
     entry = store.entry("simulated", scenario.workload.name, scenario.technique.id)
     assert entry is not None

@@ -2,135 +2,140 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from fixtures import techniques
+from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.global_state import changed_state, read_global_state
-from fixtures.measuring.observation import observe
-from fixtures.scenarios import Scenario, scenarios
+from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE, MODULES
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models, switched
-from fixtures.techniques.snapshots import DENOISER, Snapshot
-from fixtures.techniques.technique import ActivationContext, Technique, UnknownTechniqueError
+from fixtures.techniques.snapshots import DENOISER, Snapshot, record_snapshots
+from fixtures.techniques.technique import (
+    ActivationContext,
+    Technique,
+    UnknownTechniqueError,
+    missing_library,
+)
 from fixtures.techniques.vae import expected_tiles
 from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.fake_device import FakeDevice
+from tests.support.half_done import STEPS
 from tests.support.offloads_to_itself import OffloadsToItself
-from tests.support.small_workloads import small_workload
+from tests.support.simulated_runs import small
 
-WORKLOAD_OF_KIND = {
-    "single": "storybook",
-    "batch": "storybook-batch8",
-    "large": "storybook-256",
-    "transformer": "storybook-dit",
-}
+DEVICE = OffloadsToItself()
 NEEDS_CUDA = frozenset({"cudnn", "tf32", "xformers", "streams"})
-CANNOT_OFFLOAD_TO_ITSELF = frozenset({"sequential_cpu_offload"})
-"""accelerate refuses to offload leaf by leaf from the CPU to the CPU."""
-
-
-@pytest.fixture(scope="module")
-def device() -> CpuDevice:
-    return OffloadsToItself()
-
-
-def _brief(technique: Technique) -> Workload:
-    """A workload of the technique's kind, with the two steps that show what is in effect."""
-    if set(technique.kinds) == {"video"}:
-        return small_workload("cogvideox-5b")
-    if technique.settings:
-        known = technique.settings
-        return WORKLOADS["storybook-dit" if "storybook-dit" in known else next(iter(known))]
-    kind = "single" if "single" in technique.kinds else min(technique.kinds)
-    return _shortened(WORKLOAD_OF_KIND[kind])
+SIDE_PX = 32
 
 
 @cache
-def _shortened(name: str) -> Workload:
-    workload = WORKLOADS[name]
-    return replace(
-        workload, call=replace(workload.call, steps=2, batch=min(2, workload.call.batch))
-    )
+def workload_of(kind: str) -> Workload:
+    """As small as the kind allows: tiles need an image larger than one."""
+    side_px = 128 if kind == "large" else SIDE_PX
+    return small(width=side_px, height=side_px, steps=STEPS, batch=2 if kind == "batch" else 1)
+
+
+def workload_for(technique: Technique) -> Workload:
+    """The first one that it is settled for, or a small one of its kind."""
+    if technique.settings:
+        return WORKLOADS[next(iter(technique.settings))]
+    return workload_of("single" if "single" in technique.kinds else technique.kinds[0])
 
 
 def _runs_here(technique: Technique) -> bool:
+    """Not what is settled for some workloads alone, of which the other files here are."""
     return (
         not NEEDS_CUDA & set(technique.needs)
         and not technique.missing_libraries
-        and not any(technique.id.startswith(name) for name in CANNOT_OFFLOAD_TO_ITSELF)
+        and not technique.settings
+        # accelerate refuses to offload leaf by leaf from the CPU to the CPU.
+        and not technique.id.startswith("sequential_cpu_offload")
     )
 
 
-RUNNING = [one for one in CATALOGUE if _runs_here(one) and not one.settings]
-"""Not what is settled for some workloads alone: `test_caching.py`, `test_transformer_attention.py`,
-`test_prompts.py`, `test_optional.py`."""
+RUNNING = [
+    # Compiling takes a minute.
+    pytest.param(one, id=one.id, marks=[pytest.mark.long] if one.compiled else [])
+    for one in CATALOGUE
+    if _runs_here(one)
+]
 
 
-@pytest.fixture(scope="module")
-def reference_images(device: CpuDevice) -> dict[str, Any]:
-    return {}
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
-def _draw_reference(workload: Workload, device: CpuDevice) -> Any:
-    with CATALOGUE["fp32"].applied(workload, device) as pipeline:
+def _draw_reference(workload: Workload) -> Any:
+    with CATALOGUE["fp32"].applied(workload, DEVICE) as pipeline:
         return workload.draw(pipeline)
 
 
-@pytest.mark.parametrize("technique", RUNNING, ids=lambda technique: technique.id)
-def test_a_technique_is_in_effect_and_leaving_it_restores_everything(
-    technique: Technique, device: CpuDevice, reference_images: dict[str, Any]
-) -> None:
-    workload = _brief(technique)
-    if workload.name not in reference_images:
-        reference_images[workload.name] = _draw_reference(workload, device)
+@cache
+def reference_images(kind: str) -> Any:
+    return _draw_reference(workload_of(kind))
+
+
+@pytest.mark.parametrize("technique", RUNNING)
+def test_a_technique_is_in_effect_and_leaving_it_restores_everything(technique: Technique) -> None:
+    kind = "single" if "single" in technique.kinds else technique.kinds[0]
+    workload = workload_of(kind)
+    reference = reference_images(kind)
     before = read_global_state()
-
-    observation = observe(Scenario(workload, technique), device)
-
-    assert observation.inactive is None
-    assert observation.left_behind == ()
-    assert changed_state(before, read_global_state()) == []
-    # The next reference is drawn to the bit as the one before: weights, processors, hooks, flags.
-    after = _draw_reference(workload, device)
-    np.testing.assert_array_equal(after, reference_images[workload.name])
-
-
-@pytest.mark.parametrize("technique", RUNNING, ids=lambda technique: technique.id)
-def test_leaving_removes_hooks_and_processors_from_the_pipeline_itself(
-    technique: Technique, device: CpuDevice
-) -> None:
-    workload = _brief(technique)
-    with technique.applied(workload, device) as pipeline:
+    with DEVICE.entered(), technique.applied(workload, DEVICE) as pipeline:
         workload.draw(pipeline)
+        with (
+            record_snapshots(pipeline, DEVICE) as snapshots,
+            DEVICE.observe(pipeline, compiled=technique.compiled) as trace,
+        ):
+            workload.draw(pipeline)
+        context = ActivationContext(pipeline, trace, snapshots, workload, DEVICE)
+        assert technique.activation_check(context) is None
+
+    assert changed_state(before, read_global_state()) == []
     for model in models(pipeline).values():
         assert group_hooks(model) == []
         assert not hasattr(model, "_hf_hook")
     processors = getattr(pipeline.unet, "attn_processors", {})
     assert {type(p).__name__ for p in processors.values()} <= {"AttnProcessor2_0"}
+    # The next reference is drawn to the bit as the one before: weights, processors, hooks, flags.
+    np.testing.assert_array_equal(_draw_reference(workload), reference)
+
+
+@cache
+def not_left(technique: str, workload: str) -> Any:
+    """A pipeline with a technique; nobody draws with it, and nothing outlives it."""
+    known = {workload_for(other).name: workload_for(other) for other in CATALOGUE}
+    return next(CATALOGUE[technique].apply(known[workload], DEVICE))
 
 
 @pytest.mark.parametrize("technique", list(CATALOGUE), ids=lambda technique: technique.id)
 def test_the_activation_check_complains_where_the_technique_was_not_applied(
-    technique: Technique, device: CpuDevice
+    technique: Technique,
 ) -> None:
-    workload = _brief(technique)
-    if technique.id == "sdpa":
-        plain = CATALOGUE["naive_attention"]
-    else:
-        plain = CATALOGUE["bf16" if technique.id == "fp32" else "fp32"]
-    with plain.applied(workload, device) as pipeline, device.observe(pipeline) as trace:
-        workload.draw(pipeline)
-    snapshots = [Snapshot(DENOISER, read_global_state())]
-    context = ActivationContext(pipeline, trace, snapshots, workload, device)
+    """By the pipeline as it stands and the switches of the process; no operation was counted."""
+    workload = workload_for(technique)
+    other = {"sdpa": "naive_attention", "fp32": "bf16"}.get(technique.id, "fp32")
+    pipeline = not_left(other, workload.name)
+    trace, snapshots = Trace(calls={"denoiser": 2}), [Snapshot(DENOISER, read_global_state())]
+    context = ActivationContext(pipeline, trace, snapshots, workload, DEVICE)
     complaint = technique.activation_check(context)
     assert complaint
     assert "\n" not in complaint
@@ -145,24 +150,13 @@ def test_every_technique_names_its_document_and_claims_against_known_techniques(
     assert 0 < technique.min_ssim_on("any workload") <= 1
     for claim in technique.claims:
         other = CATALOGUE[claim.than]
-        assert set(other.kinds) & set(technique.kinds), (
-            f"{claim} can never be measured on one workload"
-        )
+        assert set(other.kinds) & set(technique.kinds), f"{claim} can be measured on no workload"
 
 
-def test_every_documented_technique_has_a_row() -> None:
-    documented = """
-        cudnn_benchmark tf32 autocast fp16 bf16 attention_slicing sdpa xformers channels_last
-        traced_unet vae_slicing vae_tiling sequential_cpu_offload model_cpu_offload
-        group_offload_leaf group_offload_block group_offload_stream group_offload_mixed
-        group_offload_disk
-        layerwise_casting torch_compile
-        torchao_int8_weight_only quanto_int8 gguf_q8_0 bitsandbytes_8bit bitsandbytes_nf4
-        prompt_embeddings feed_forward_chunking deep_cache token_merging lora_hotswap
-    """
-    assert set(documented.split()) <= set(CATALOGUE.techniques)
-    named = {t.apply.__module__.rpartition(".")[2] for t in CATALOGUE}
-    assert named == set(MODULES)
+def test_every_module_that_declares_techniques_is_listed() -> None:
+    files = Path(techniques.__file__).parent.glob("*.py")
+    declares = re.compile(r"^    activation_check=", re.MULTILINE)
+    assert {file.stem for file in files if declares.search(file.read_text("utf-8"))} == set(MODULES)
 
 
 def test_a_scenario_is_made_for_every_technique_of_the_workload_s_kind() -> None:
@@ -175,14 +169,14 @@ def test_a_scenario_is_made_for_every_technique_of_the_workload_s_kind() -> None
 
 def test_what_skips_steps_is_timed_with_every_step() -> None:
     """A timed call of a few steps would leave nothing out, or another share of the work."""
-    found = scenarios(WORKLOADS)
-    skipping = [one for one in found if one.technique.skips]
-    assert {one.workload.timed_steps for one in skipping} == {None, 3}
-    assert {one.id for one in skipping if one.steps_of_timed_call != one.workload.call.steps} == (
-        set()
-    )
-    others = [one for one in found if not one.technique.skips]
-    assert all(one.steps_of_timed_call == one.workload.steps_of_timed_call for one in others)
+    every = scenarios(WORKLOADS)
+    skipping = [scenario for scenario in every if scenario.technique.skips]
+    assert {scenario.workload.timed_steps for scenario in skipping} == {None, 3}
+    for scenario in every:
+        workload = scenario.workload
+        whole = scenario.technique.skips
+        wanted = workload.call.steps if whole else workload.steps_of_timed_call
+        assert scenario.steps_of_timed_call == wanted
 
 
 def test_a_technique_with_settings_runs_where_it_has_some() -> None:
@@ -193,10 +187,10 @@ def test_a_technique_with_settings_runs_where_it_has_some() -> None:
 
 
 def test_a_setting_in_a_technique_s_name_replaces_its_own() -> None:
-    found = CATALOGUE["first_block_cache.threshold=1"]
-    assert found.id == "first_block_cache.threshold=1"
-    assert found.settings["storybook-dit"] == {"threshold": 1.0}
-    assert found.is_swept
+    swept = CATALOGUE["first_block_cache.threshold=1"]
+    assert swept.id == "first_block_cache.threshold=1"
+    assert swept.settings["storybook-dit"] == {"threshold": 1.0}
+    assert swept.is_swept
     assert CATALOGUE["first_block_cache"].settings["storybook-dit"] != {"threshold": 1.0}
     assert CATALOGUE["taylorseer_cache.interval=3"].settings["storybook-dit"] == {
         "interval": 3,
@@ -223,33 +217,25 @@ def test_a_setting_that_cannot_be_is_refused(name: str, sentence: str) -> None:
     assert sentence in caught.value.args[0]
 
 
-def test_group_offload_excludes_model_offload_with_the_library_s_own_error(
-    device: CpuDevice,
-) -> None:
-    workload = _brief(CATALOGUE["group_offload_leaf"])
+def test_group_offload_excludes_model_offload_with_the_library_s_own_error() -> None:
     with (
-        CATALOGUE["group_offload_leaf"].applied(workload, device) as pipeline,
+        CATALOGUE["group_offload_leaf"].applied(workload_of("single"), DEVICE) as pipeline,
         pytest.raises(ValueError, match="group offload"),
     ):
-        pipeline.enable_model_cpu_offload(device=device.torch_device)
+        pipeline.enable_model_cpu_offload(device=DEVICE.torch_device)
 
 
-def test_slicing_and_tiling_do_nothing_to_one_small_image(device: CpuDevice) -> None:
+@pytest.mark.parametrize("name", ["vae_slicing", "vae_tiling"])
+def test_slicing_and_tiling_do_nothing_to_one_small_image(name: str) -> None:
     """The docs say so: 'no impact on one image', 'off at 512x512 and below'."""
-    workload = _brief(CATALOGUE["fp32"])
-    wanted = _draw_reference(workload, device)
-    for name in ("vae_slicing", "vae_tiling"):
-        with CATALOGUE[name].applied(workload, device) as pipeline:
-            with device.observe(pipeline) as trace:
-                images = workload.draw(pipeline)
-            complaint = CATALOGUE[name].activation_check(
-                ActivationContext(pipeline, trace, [], workload, device)
-            )
-        np.testing.assert_array_equal(images, wanted)
-        assert trace.calls["vae"] == 1
-        if name == "vae_tiling":
-            assert complaint is not None
-            assert "not larger than one tile" in complaint
+    workload = workload_of("single")
+    with CATALOGUE[name].applied(workload, DEVICE) as pipeline:
+        images = workload.draw(pipeline)
+        context = ActivationContext(pipeline, Trace(calls={"vae": 1}), [], workload, DEVICE)
+        complaint = CATALOGUE[name].activation_check(context)
+    np.testing.assert_array_equal(images, reference_images("single"))
+    assert complaint is not None
+    assert "one image alone" in complaint or "not larger than one tile" in complaint
 
 
 class _Tiles:
@@ -272,14 +258,6 @@ def test_a_switch_is_put_back_even_if_the_call_raises() -> None:
     with pytest.raises(KeyError):
         call()
     assert torch.backends.cudnn.benchmark is before
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize(
@@ -332,9 +310,40 @@ def test_without_a_clock_nothing_is_timed() -> None:
     assert {technique.untimed(device) for technique in CATALOGUE} == {"takes no time"}
 
 
-def test_every_group_offloading_came_with_0_33_and_files_a_release_later() -> None:
-    late = {one.id for one in CATALOGUE if one.since and not one.settings}
-    assert CATALOGUE["group_offload_disk"].since == "0.34"
-    grouped = {technique.id for technique in CATALOGUE if "group_offload" in technique.id}
-    quantized = {technique.id for technique in CATALOGUE if technique.family == "quantization"}
-    assert late == grouped | quantized | {"layerwise_casting"}
+# Optional libraries
+
+
+@pytest.mark.parametrize(
+    ("installed", "reason"),
+    [
+        (None, "needs torchao: pip install torchao"),
+        ("0.14.1", "needs torchao>=0.15, this is 0.14.1: pip install --upgrade torchao"),
+        ("0.15.0", None),
+        ("0.19.0.dev20261101", None),
+    ],
+)
+def test_an_installed_library_that_fits_is_not_missing(
+    monkeypatch: pytest.MonkeyPatch, installed: str | None, reason: str | None
+) -> None:
+    def version(name: str) -> str:
+        assert name == "torchao"
+        if installed is None:
+            raise metadata.PackageNotFoundError(name)
+        return installed
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert missing_library("torchao>=0.15") == reason
+
+
+def test_without_its_library_a_technique_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed, device = metadata.version, CpuDevice()
+    libraries = {"torchao", "optimum-quanto", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache"}
+
+    def absent(name: str) -> str:
+        if name in libraries:
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    reasons = {one.unsupported(device) for one in CATALOGUE if one.libraries}
+    assert reasons == {f"needs {name}: pip install {name}" for name in libraries}
