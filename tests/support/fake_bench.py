@@ -11,6 +11,8 @@ words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS` its instruction
 observation adds a line with its worker and its accelerator to the file `FAKE_LOG`. With
 `FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one between two lines
 of Python 3.11 may have.
+
+PYTEST_DONT_REWRITE: tests import it before a run in their process does, and it asserts nothing.
 """
 
 from __future__ import annotations
@@ -149,6 +151,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
         issue = KnownIssue(known, {"torch": ">=2"}, IDLE, ISSUE)
         PATCH.setattr("fixtures.suite.known_issues.KNOWN_ISSUES", [issue])
+
+
+def pytest_unconfigure() -> None:
+    """Take the fakes away again: this process may go on."""
+    PATCH.undo()
 
 
 def pytest_keyboard_interrupt() -> None:
