@@ -200,7 +200,7 @@ def test_a_device_without_images_or_a_clock_records_the_rest() -> None:
             "host calls: two measurements differ (host calls (a step): 600 and 601)",
         ),
         ({"counts": Counts()}, "aten::mm: 10 and 0"),
-        ({"component_peak_bytes": {WHOLE: 1001, "vae": 400}}, "peak memory differs"),
+        ({"component_peak_bytes": {WHOLE: 1001, "vae": 400}}, "memory: two measurements differ"),
     ],
 )
 def test_two_measurements_that_disagree_are_refused(changes: Any, words: str) -> None:
@@ -214,7 +214,7 @@ def test_an_allocator_s_peak_may_move_by_the_tolerance_and_no_more() -> None:
         return observation(), observation(component_peak_bytes={WHOLE: peak_bytes, "vae": 400})
 
     assert recorded(*twice(1010), on=gpu()).component_peak_bytes[WHOLE] == 1000
-    assert "peak memory differs" in str(refusal(*twice(1020), on=gpu()))
+    assert "memory: two measurements differ" in str(refusal(*twice(1020), on=gpu()))
 
 
 def test_processes_that_disagree_are_refused_with_the_evidence() -> None:
@@ -294,9 +294,9 @@ def test_an_impossible_figure_is_refused(changes: Any) -> None:
 @pytest.mark.parametrize(
     ("lost", "what"),
     [
-        ({"component_peak_bytes": {}}, "peak memory"),
-        ({"counts": Counts()}, "operation counts"),
-        ({"host_work": HostWork()}, "host's work"),
+        ({"component_peak_bytes": {}}, "memory"),
+        ({"counts": Counts()}, "counts"),
+        ({"host_work": HostWork()}, "host calls"),
     ],
 )
 def test_a_measurement_that_lost_what_the_entry_has_is_refused(
@@ -407,7 +407,7 @@ def test_the_differences_say_old_and_new_of_every_figure() -> None:
     )
     assert refresh.differences(SCENARIO, old, new) == (
         f"{SCENARIO.id}: latency 100 ms -> 50 ms, ratio x1.000 -> x0.500, peak 512.00 MiB, "
-        "3 counts changed, host calls a step 600 -> 610, SSIM 0.9950 -> none"
+        "SSIM 0.9950 -> none, 3 counts changed, host calls a step 600 -> 610"
     )
     assert "1 count changed" in refresh.differences(
         SCENARIO, old, replace(old, counts=replace(old.counts, totals={"operations": 1}))

@@ -44,7 +44,7 @@ class Bench:
         """One timing of the candidate."""
         reference = self._scenario("R", REFERENCE_S)
         candidate = self._scenario("C", CANDIDATE_S, others={"fp32": reference})
-        return _benchmarked(benchmark, DEVICE, CLOCK, show)(candidate, PLAN)
+        return _benchmarked(benchmark, DEVICE, CLOCK, show, candidate, PLAN)
 
     def _scenario(self, name: str, seconds: float, **options: Any) -> FakeScenario:
         def draw(steps: int | None = None) -> None:
