@@ -41,9 +41,8 @@ def test_an_observation_is_made_once() -> None:
     made: list[str] = []
     observations = Observations(FakeDevice(), counting(made, lambda one: observation(one.id)))
     one, other = fake_scenario(draw, "one"), fake_scenario(draw, "other")
-    assert observations.cached(one) is None
     first = observations.get(one)
-    assert observations.active(one) is observations.get(one) is observations.cached(one) is first
+    assert observations.active(one) is observations.get(one) is first
     assert observations.get(other).scenario == "fake-other"
     assert made == ["fake-one", "fake-other"]
 
@@ -66,7 +65,6 @@ def test_a_failure_is_remembered_and_the_next_scenario_runs() -> None:
         errors.append(caught.value)
     assert {str(error) for error in errors} == {"fake-broken: ran out of memory"}
     assert len({id(error) for error in errors}) == 3, "each with a traceback of its own"
-    assert observations.cached(broken) is None
     assert device.released == 1
     observations.get(fake_scenario(draw, "next"))
     assert made == ["fake-broken", "fake-next"]

@@ -20,11 +20,11 @@ from fixtures.measuring.recording import (
     record_observation,
     record_of,
     record_timings,
-    recorded,
+    run_on,
 )
 from fixtures.records.baselines import Baseline, DeviceFacts
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.run import WHOLE
+from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
@@ -142,11 +142,18 @@ def observations(device: FakeDevice, failing: str = "", **changes: object) -> Ob
     return Observations(device, observer)
 
 
+def put(
+    device: FakeDevice, failing: str = "", scenario: Scenario = SCENARIO, **changes: object
+) -> ScenarioRecord:
+    """The record of a scenario that was observed."""
+    record = record_of(new_run(), scenario)
+    observed = put_scenario(record, scenario, observations(device, failing, **changes))
+    assert observed.scenario == scenario.id
+    return record
+
+
 def test_a_scenario_is_recorded_with_everything_but_its_latency() -> None:
-    run = recorded(SCENARIO, observations(FakeDevice()), weights="random")
-    (record,) = run.scenarios.values()
-    assert run.weights == "random"
-    assert run.device_key == "fake"
+    record = put(FakeDevice())
     assert record.ssim == 1.0
     assert record.images
     assert record.differences
@@ -157,63 +164,52 @@ def test_a_scenario_is_recorded_with_everything_but_its_latency() -> None:
 
 
 def test_the_reference_has_no_ssim_with_itself() -> None:
-    run = recorded(SCENARIO.reference, observations(FakeDevice()))
-    (record,) = run.scenarios.values()
+    record = put(FakeDevice(), scenario=SCENARIO.reference)
     assert record.ssim is None
     assert record.images
 
 
 def test_nothing_is_drawn_on_a_device_without_images() -> None:
-    device = FakeDevice(lacks={"images": "a simulated call draws none"})
-    (record,) = recorded(SCENARIO, observations(device)).scenarios.values()
+    record = put(FakeDevice(lacks={"images": "a simulated call draws none"}))
     assert (record.ssim, record.images) == (None, [])
     assert record.peak_bytes == 1000
 
 
-def test_what_the_device_cannot_run_is_recorded_as_unsupported() -> None:
+@pytest.mark.parametrize(
+    ("technique", "failing", "inactive", "outcome", "sentence"),
+    [
+        ("fp16", "storybook-fp16", None, Outcome.BROKEN, "storybook-fp16: ran out of memory"),
+        ("fp16", "storybook-fp32", None, Outcome.BROKEN, "storybook-fp32: ran out of memory"),
+        ("fp16", "", "no hook", Outcome.NOT_ACTIVE, "storybook-fp16: not in effect: no hook"),
+        (
+            *("sequential_cpu_offload", "", None, Outcome.UNSUPPORTED),
+            "storybook-sequential_cpu_offload: needs an accelerator",
+        ),
+    ],
+)
+def test_what_fails_is_raised_with_whose_failure_it_is_and_nothing_is_recorded(
+    technique: str, failing: str, inactive: str | None, outcome: Outcome, sentence: str
+) -> None:
+    scenario = SCENARIO.with_technique(technique)
     device = FakeDevice(lacks={"accelerator": "needs an accelerator"})
-    scenario = find_scenario("storybook", "sequential_cpu_offload")
-    (record,) = recorded(scenario, observations(device)).scenarios.values()
-    assert record.unsupported == "needs an accelerator"
-    assert record.component_peak_bytes == {}
-
-
-@pytest.mark.parametrize("failing", ["storybook-fp16", "storybook-fp32"])
-def test_a_failure_is_a_verdict_in_the_record_that_says_whose_it_is(failing: str) -> None:
-    (record,) = recorded(SCENARIO, observations(FakeDevice(), failing)).scenarios.values()
-    (verdict,) = record.verdicts
-    assert record.id == "storybook-fp16"
-    assert verdict.outcome is Outcome.BROKEN
-    assert verdict.sentence == f"{failing}: ran out of memory"
-    assert record.component_peak_bytes == {}
-
-
-def test_a_technique_that_is_not_in_effect_is_a_verdict_too() -> None:
-    found = observations(FakeDevice(), inactive="no hook")
-    (record,) = recorded(SCENARIO, found).scenarios.values()
-    assert [verdict.outcome for verdict in record.verdicts] == [Outcome.NOT_ACTIVE]
-
-
-def test_what_fails_is_raised_to_those_who_record_one_scenario_alone() -> None:
-    record = record_of(new_run(), SCENARIO)
-    with pytest.raises(ScenarioError, match="storybook-fp32: ran out of memory"):
-        put_scenario(record, SCENARIO, observations(FakeDevice(), "storybook-fp32"))
-    unsupported = find_scenario("storybook", "sequential_cpu_offload")
-    lacking = FakeDevice(lacks={"accelerator": "needs an accelerator"})
-    with pytest.raises(ScenarioError, match="needs an accelerator") as caught:
-        put_scenario(record, unsupported, observations(lacking))
-    assert caught.value.outcome is Outcome.UNSUPPORTED
-    assert record == record_of(new_run(), SCENARIO)
-    observed = put_scenario(record, SCENARIO, observations(FakeDevice()))
-    assert record.counts == observed.counts
+    record = record_of(new_run(), scenario)
+    with pytest.raises(ScenarioError) as caught:
+        put_scenario(record, scenario, observations(device, failing, inactive=inactive))
+    assert caught.value.outcome is outcome
+    assert str(caught.value) == sentence
+    assert record == record_of(new_run(), scenario)
 
 
 # Entries
 
 
 def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> None:
-    run = recorded(SCENARIO, observations(FakeDevice()))
-    record = run.scenarios[SCENARIO.id]
+    run = run_on(FakeDevice(), "random")
+    assert (run.device_key, run.weights) == ("fake", "random")
+    record = put(FakeDevice())
+    untimed = entry_of(run, record, "why", {"steps": 3})
+    assert untimed.recorded.timing == {}, "it has no latency"
+    assert untimed.ratios == untimed.judged_ms == ()
     record.ssim = 0.123456789
     record_timings(record, SCENARIO, [timing(1 / 3, judged_ms=100 / 3)])
     entry = entry_of(run, record, "why", {"steps": 3})
@@ -228,10 +224,3 @@ def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> Non
     assert entry.recorded.commit == run.commit
     assert entry.recorded.timing == {"steps": 3}
     assert Baseline("storybook", DeviceFacts("fake", {}), {"fp16": entry}).text()
-
-
-def test_an_entry_without_a_latency_says_nothing_of_how_it_was_timed() -> None:
-    run = recorded(SCENARIO, observations(FakeDevice()))
-    entry = entry_of(run, run.scenarios[SCENARIO.id], "why", {"steps": 3})
-    assert entry.recorded.timing == {}
-    assert entry.ratios == entry.judged_ms == ()
