@@ -215,7 +215,8 @@ class Checker:
         try:
             with contextlib.redirect_stderr(said):
                 options = self._config._parser.parse(arguments)
-            Settings.parse(lambda destination: getattr(options, destination))
+            if not PLACEHOLDER.search(" ".join(arguments)):
+                Settings.parse(lambda destination: getattr(options, destination))
         except (pytest.UsageError, SettingsError, SystemExit) as error:
             return str(error).rpartition("error: ")[2].partition("\n")[0]
         return options
