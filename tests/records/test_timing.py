@@ -114,6 +114,15 @@ def test_a_timing_gives_medians_in_milliseconds_and_its_rounds_in_order() -> Non
     assert timing(1.25).sample.log_ratio == pytest.approx(math.log(1.25))
 
 
+def test_a_disturbed_round_is_neither_in_the_judged_time_nor_in_its_sample() -> None:
+    first = Group((1.0,) * 3, (9.0, 2.0), (True, False))
+    second = Group((1.0,) * 3, (2.0, 9.0), (False, True))
+    taken = Timing((first, second), (0.1,) * 4, Evidence(0.0, 0.0, 1.0))
+    assert taken.judged_ms == pytest.approx(2000.0)
+    assert math.exp(taken.latency_sample.log_ratio) == pytest.approx(taken.judged_ms)
+    assert taken.reference_ms == pytest.approx(1000.0)
+
+
 def test_rounds_on_one_core_are_compared_one_by_one() -> None:
     group = Group((1.0, 2.0), (2.0, 8.0))
     assert group.log_ratios() == pytest.approx([math.log(2), math.log(4)])
