@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from fixtures.devices import heap
+from fixtures.devices import memory_layout as heap
 from fixtures.settings import REPOSITORY
 
 FAULTS = """
 import resource, sys, torch
 torch.set_num_threads(1)
-from fixtures.devices.heap import keep_freed_memory
+from fixtures.devices.memory_layout import keep_freed_memory
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 def call():

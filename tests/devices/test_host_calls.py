@@ -252,6 +252,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.long
 def test_real_pipelines_give_the_same_in_every_process_and_order() -> None:
     names = ["fp32", "attention_slicing"]
     if open_device("cpu").missing("compiler") is None:

@@ -23,7 +23,7 @@ from fixtures.records.run import WHOLE
 from fixtures.records.timeline import START
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
-from tests.support.simulated_runs import simulate, small
+from tests.support.simulated_runs import simulate, simulated, small
 
 aten = torch.ops.aten
 
@@ -178,7 +178,7 @@ def test_a_place_is_named_without_its_line() -> None:
 
 @pytest.mark.parametrize("technique", ["fp16", "model_cpu_offload"])
 def test_the_timeline_adds_up_to_the_figures(technique: str) -> None:
-    trace = simulate(technique)
+    trace = simulated(technique)
     timeline = trace.timeline
     assert timeline is not None
     assert max(timeline.live_bytes) == trace.component_peak_bytes[WHOLE]

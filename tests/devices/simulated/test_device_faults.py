@@ -5,8 +5,7 @@ Values are computed at once and in the host's order, so a missing wait changes n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -16,12 +15,15 @@ from diffusers.hooks.group_offloading import ModuleGroup
 
 from fixtures.devices.simulated.ordering import DEFAULT
 from fixtures.devices.simulated.runtime import Stream
-from fixtures.measuring.observation import Observation, observe
+from fixtures.measuring.failures import scenario_errors
+from fixtures.records.images import Images
 from fixtures.records.outcome import ScenarioError
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models
+from fixtures.techniques.snapshots import record_snapshots
+from fixtures.techniques.technique import ActivationContext
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import Workload
 from tests.support.simulated_runs import shared_device, small_drawing
@@ -32,12 +34,14 @@ Spoil = Callable[[Any], None]
 
 @cache
 def workload() -> Workload:
-    return small_drawing(steps=3)
+    return small_drawing()
 
 
 @cache
-def reference() -> Observation:
-    return observe(Scenario(workload(), CATALOGUE["fp32"]), shared_device())
+def reference() -> Images:
+    device = shared_device().with_values()
+    with device.entered(), CATALOGUE["fp32"].applied(workload(), device) as pipeline:
+        return workload().draw(pipeline)
 
 
 def sound(pipeline: Any) -> None:
@@ -46,24 +50,23 @@ def sound(pipeline: Any) -> None:
 
 def failure(technique: str, spoil: Spoil = sound) -> tuple[str, str]:
     """Which check fails first of a technique with a fault, and its sentence; ("", "") if none."""
-    applied = CATALOGUE[technique].applied
-
-    def apply(workload: Workload, device: Any) -> Iterator[Any]:
-        with applied(workload, device) as pipeline:
-            spoil(pipeline)
-            yield pipeline
-
-    scenario = Scenario(workload(), replace(CATALOGUE[technique], apply=apply))
+    device = shared_device().with_values()
+    scenario = Scenario(workload(), CATALOGUE[technique])
     try:
-        observed = observe(scenario, shared_device())
+        with scenario_errors(scenario, device), scenario.running(device) as pipeline:
+            spoil(pipeline)
+            with record_snapshots(pipeline, device) as snapshots, device.observe(pipeline) as trace:
+                images = workload().draw(pipeline)
+            context = ActivationContext(pipeline, trace, snapshots, workload(), device)
+            inactive = scenario.technique.activation_check(context)
+            del pipeline, context
     except ScenarioError as error:
         return error.outcome.value, error.reason
-    if observed.inactive:
-        return "not active", observed.inactive
-    for sentence in observed.faults.values():
-        return "fault", sentence
-    likeness = ssim(observed.images, reference().images)
-    return ("image", "") if likeness < MIN_SSIM else ("", "")
+    if inactive:
+        return "not active", inactive
+    if fault := trace.race or trace.leak:
+        return "fault", fault
+    return ("image", "") if ssim(images, reference()) < MIN_SSIM else ("", "")
 
 
 @pytest.mark.parametrize(

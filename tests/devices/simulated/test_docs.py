@@ -12,6 +12,8 @@ from fixtures.records.units import MIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def device() -> Iterator[SimulatedDevice]:

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.devices.simulated.allocator import Block, CachingAllocator, OutOfDeviceMemory
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.expandable import ExpandableAllocator, is_expandable
 from fixtures.records.run import RESERVED, WHOLE
 from fixtures.records.units import GIB, MIB
 from tests.devices.simulated.test_allocator import ANY_SEQUENCE, CALLS
-from tests.support.simulated_runs import simulate, small
+from tests.support.simulated_runs import simulate, simulated
 
 
 def mapped(allocator: ExpandableAllocator) -> list[list[Block]]:
@@ -164,10 +163,9 @@ def test_a_call_is_modelled_with_it_and_its_exact_peaks_stay(
 ) -> None:
     monkeypatch.delenv("PYTORCH_ALLOC_CONF", raising=False)
     monkeypatch.delenv("PYTORCH_CUDA_ALLOC_CONF", raising=False)
-    workload = small()
-    usual = simulate("fp16", workload=workload, device=SimulatedDevice())
+    usual = simulated()
     monkeypatch.setenv("PYTORCH_ALLOC_CONF", "expandable_segments:True")
-    expanding = simulate("fp16", workload=workload, device=SimulatedDevice())
+    expanding = simulate()
     assert expanding.component_peak_bytes == usual.component_peak_bytes
     assert expanding.modelled_peak_bytes[RESERVED] % (2 * MIB) == 0
     assert expanding.modelled_peak_bytes != usual.modelled_peak_bytes

@@ -10,7 +10,6 @@ import torch
 from accelerate.hooks import CpuOffload
 
 from fixtures.devices import Trace
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.counts import (
     BYTES_MOVED,
     BYTES_TO_DEVICE,
@@ -20,18 +19,23 @@ from fixtures.records.counts import (
     SYNCS,
 )
 from fixtures.records.run import WHOLE
-from tests.support.simulated_runs import SIDE_PX, simulate, small
+from tests.support.simulated_runs import (
+    SIDE_PX,
+    shared_device,
+    shared_workload,
+    simulate,
+    simulated,
+    small,
+)
 
 STEPS = 3
 LATENT_BYTES = 4 * (SIDE_PX // 4) ** 2 * 2
 """Of one image, in fp16: four channels, the VAE of the tests shrinks four times."""
 
-DEVICE = SimulatedDevice()
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def sound() -> Trace:
-    return simulate(device=DEVICE)
+    return simulated()
 
 
 def moved(before: Trace, after: Trace) -> set[str]:
@@ -60,7 +64,7 @@ def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> None:
 
 
 def test_nothing_put_in_moves_nothing(sound: Trace) -> None:
-    assert simulate(spoil=lambda pipeline: None, device=DEVICE) == sound
+    assert simulate(spoil=lambda pipeline: None) == sound
 
 
 def test_an_upcast_left_in_attention(sound: Trace) -> None:
@@ -74,7 +78,7 @@ def test_an_upcast_left_in_attention(sound: Trace) -> None:
 
             pipeline.unet.set_attn_processor(Upcast())
 
-    spoilt = simulate(spoil=upcast, device=DEVICE)
+    spoilt = simulate(spoil=upcast)
     assert {OPERATIONS, BYTES_MOVED} <= moved(sound, spoilt)
     assert FLOPS not in moved(sound, spoilt)
     casts = spoilt.counts.operations["aten::_to_copy"] - sound.counts.operations["aten::_to_copy"]
@@ -88,8 +92,10 @@ def test_the_vae_decodes_in_fp32(sound: Trace) -> None:
         pipeline.vae.to(torch.float32)
         wrapped(pipeline.vae, "decode", lambda old, z, *a, **k: old(z.float(), *a, **k))
 
-    spoilt = simulate(spoil=decode_in_fp32, device=DEVICE)
-    weights_and_images = sound.component_peak_bytes["vae"] - DEVICE.profile.cublas_workspace_bytes
+    spoilt = simulate(spoil=decode_in_fp32)
+    weights_and_images = (
+        sound.component_peak_bytes["vae"] - shared_device().profile.cublas_workspace_bytes
+    )
     assert (
         spoilt.component_peak_bytes["vae"]
         > sound.component_peak_bytes["vae"] + weights_and_images / 2
@@ -108,7 +114,7 @@ def test_every_step_keeps_its_noise(sound: Trace) -> None:
 
         wrapped(pipeline.scheduler, "step", note)
 
-    spoilt = simulate(spoil=keep, device=DEVICE)
+    spoilt = simulate(spoil=keep)
     kept.clear()
     assert {name for name in moved(sound, spoilt) if "peak" not in name} == set()
     assert "peak of denoiser" in moved(sound, spoilt)
@@ -123,13 +129,13 @@ def test_the_scheduler_reads_a_value(sound: Trace) -> None:
 
         wrapped(pipeline.scheduler, "step", item)
 
-    spoilt = simulate(spoil=read, device=DEVICE)
+    spoilt = simulate(spoil=read)
     assert moved(sound, spoilt) == {OPERATIONS, SYNCS}
     assert spoilt.counts.totals[SYNCS] == sound.counts.totals[SYNCS] + STEPS
 
 
 def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = simulate("model_cpu_offload", device=DEVICE)
+    before = simulated("model_cpu_offload")
     once = CpuOffload.pre_forward
 
     def twice(hook: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -137,10 +143,9 @@ def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -
         return once(hook, again, *args, **kwargs)
 
     monkeypatch.setattr(CpuOffload, "pre_forward", twice)
-    after = simulate("model_cpu_offload", device=DEVICE)
-    device = SimulatedDevice()
-    with device.entered():
-        unet = small().load(torch.float16).unet
+    after = simulate("model_cpu_offload")
+    with shared_device().entered():
+        unet = shared_workload().load(torch.float16).unet
         weights = sum(p.numel() * p.element_size() for p in unet.parameters())
     # The first step finds it on the host anyway.
     assert after.counts.totals[BYTES_TO_DEVICE] - before.counts.totals[BYTES_TO_DEVICE] == (
@@ -151,12 +156,12 @@ def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -
 
 def test_slicing_is_ignored() -> None:
     batch = small(batch=4)
-    before = simulate("vae_slicing", workload=batch, device=DEVICE)
+    before = simulate("vae_slicing", workload=batch, device=shared_device())
     after = simulate(
         "vae_slicing",
         spoil=lambda pipeline: pipeline.vae.disable_slicing(),
         workload=batch,
-        device=DEVICE,
+        device=shared_device(),
     )
     assert (before.calls["vae"], after.calls["vae"]) == (4, 1)
     # fp32 images of four, of which sliced decoding holds one, and its activations.
@@ -175,7 +180,7 @@ def test_an_extra_copy_of_the_latents(sound: Trace) -> None:
 
         wrapped(pipeline.scheduler, "step", copied)
 
-    spoilt = simulate(spoil=clone, device=DEVICE)
+    spoilt = simulate(spoil=clone)
     assert (
         {OPERATIONS, BYTES_MOVED}
         <= moved(sound, spoilt)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.devices.simulated.ordering import DEFAULT, Clock, Ordering
+from fixtures.devices.simulated.ordering import DEFAULT, Clock, FreedMemory, Ordering, Use
 
 STREAMS, STORAGES, EVENTS = 3, 3, 2
 KEYS = st.frozensets(st.integers(0, STORAGES - 1), max_size=2)
@@ -218,3 +218,25 @@ def test_what_the_host_reads_must_have_arrived() -> None:
     ordering.launch("a copy", {}, {4: "x"})
     ordering.left(4)
     assert not ordering.host_must_look
+
+
+# Who may still use a stretch of freed memory, held against a model that knows every byte
+
+BYTES = 12
+STRETCH = st.tuples(st.integers(0, BYTES - 1), st.integers(1, BYTES)).map(
+    lambda pair: (pair[0], min(sum(pair), BYTES))
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STRETCH, max_size=20))
+def test_every_byte_keeps_its_use_until_it_is_asked_for(stretches: list[tuple[int, int]]) -> None:
+    """Each stretch is asked for, used once, and freed."""
+    memory, model = FreedMemory(), [frozenset[Use]()] * BYTES
+    for position, (start, end) in enumerate(stretches):
+        assert set(memory.take(start, end)) == frozenset().union(*model[start:end])
+        assert memory.take(start, end) == []
+        use = Use(0, position, "a kernel")
+        memory.put(start, end, [use])
+        model[start:end] = [frozenset({use})] * (end - start)
+    assert set(memory.take(0, BYTES)) == frozenset().union(*model)

@@ -13,7 +13,12 @@ from tests.support.published_elsewhere import NIGHTLY, NIGHTLY_GIB, denoiser_pea
 
 
 @pytest.mark.parametrize(
-    ("name", "placed"), NIGHTLY_GIB, ids=lambda part: part.replace(", ", "-").replace(" ", "-")
+    ("name", "placed"),
+    [
+        pytest.param(*row, marks=[] if row == ("sdxl", "bf16") else pytest.mark.long)
+        for row in NIGHTLY_GIB
+    ],
+    ids=lambda part: part.replace(", ", "-").replace(" ", "-"),
 )
 def test_a_denoiser_alone_needs_what_the_nightly_benchmark_measured(name: str, placed: str) -> None:
     low, high = NIGHTLY_GIB[name, placed]
@@ -33,6 +38,7 @@ DEVIATIONS: dict[tuple[str, Counter], float] = {
 """Of modelled peaks from published figures, as docs/simulated.md has them."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "figure",
     [one for one in FIGURES if (one.name, one.counter) in DEVIATIONS],
@@ -48,6 +54,7 @@ def test_every_figure_of_the_test_exists_once() -> None:
     assert all(names.count(name) == 1 for name in DEVIATIONS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("way", "height_px", "width_px"), second.ALLOCATED_GIB)
 def test_the_second_rule_agrees_with_what_it_had_not_seen(
     way: Way, height_px: int, width_px: int
@@ -58,6 +65,7 @@ def test_the_second_rule_agrees_with_what_it_had_not_seen(
     assert exact < 0.85 * published
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("way", "most"), [("decode", 0.018), ("encode", 0.1405)])
 def test_reserved_memory_is_missed_by_as_much_as_the_docs_say(way: Way, most: float) -> None:
     shares = [
@@ -68,6 +76,7 @@ def test_reserved_memory_is_missed_by_as_much_as_the_docs_say(way: Way, most: fl
     assert max(map(abs, shares)) == pytest.approx(most, abs=0.001)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # diffusers' DPM
 @pytest.mark.parametrize("held", HELD, ids=lambda one: one.name.replace(" ", "-"))
 def test_what_is_held_after_loading_or_a_call_is_what_was_published(held: Held) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.devices.simulated.modelled import ModelledMemory
-from fixtures.devices.simulated.requests import Requests
+from fixtures.devices.simulated.modelled import ModelledMemory, Requests
 from fixtures.records.units import GIB, MIB
 
 STEP_BYTES = 8 * MIB

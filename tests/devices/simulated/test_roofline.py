@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.devices.simulated.profile import Profile
-from fixtures.devices.simulated.profiles import PROFILES
+from fixtures.devices.simulated.profiles import PROFILES, Profile
 from fixtures.devices.simulated.roofline import Roofline
 
 SLOW = Profile(

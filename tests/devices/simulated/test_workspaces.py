@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.modelled import ModelledMemory
 from fixtures.devices.simulated.workspaces import workspace_bytes
 from fixtures.records.run import RESERVED, WHOLE
@@ -114,8 +113,6 @@ def test_a_card_that_the_workspaces_have_fragmented_says_what_it_lacked() -> Non
 
 
 def test_the_exact_peak_is_without_workspaces_and_the_modelled_one_with_them() -> None:
-    device = SimulatedDevice()
-
     def add_convolution(pipeline: Any) -> None:
         on_device: dict[str, Any] = {"dtype": HALF, "device": "cuda"}
 
@@ -126,7 +123,7 @@ def test_the_exact_peak_is_without_workspaces_and_the_modelled_one_with_them() -
 
         pipeline.unet.register_forward_pre_hook(convolve)
 
-    trace = simulate("fp16", add_convolution, device=device)
+    trace = simulate("fp16", add_convolution)
     side_bytes, weight_bytes = 2 * 64 * 2**20, 2 * 64 * 64 * 9
     added = trace.modelled_peak_bytes[WHOLE] - trace.component_peak_bytes[WHOLE]
     assert added == pytest.approx(2 * side_bytes + weight_bytes, abs=MIB)

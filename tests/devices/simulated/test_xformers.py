@@ -20,7 +20,7 @@ from fixtures.devices.simulated.shadows import shadow_of
 from fixtures.devices.simulated.simulation import DEVICE
 from fixtures.records.counts import FLOPS
 from tests.support.half_done import complaint
-from tests.support.simulated_runs import simulate, small
+from tests.support.simulated_runs import shared_device, shared_workload, simulate, simulated
 
 ATEN = torch.ops.aten._efficient_attention_forward.default
 KERNEL = "aten::_efficient_attention_forward"
@@ -188,7 +188,7 @@ def test_wide_heads_accumulate_in_fp32() -> None:
 
 
 def test_every_layer_runs_the_kernel_and_needs_less_than_naive_attention() -> None:
-    fused, naive = simulate("xformers"), simulate("naive_attention")
+    fused, naive = simulated("xformers"), simulated("naive_attention")
     layers = 8  # four transformer blocks, each with self- and cross-attention
     origins = {name: n for name, n in fused.origins.items() if name.startswith(KERNEL)}
     assert origins == {f"{KERNEL} in Attention": 3 * layers + 1}  # the VAE has one more
@@ -212,7 +212,7 @@ def fused_by_torch(pipeline: Any) -> None:
     ids=["another kernel", "switched off"],
 )
 def test_without_the_kernel_it_is_not_in_effect(spoil: Callable[[Any], None], says: str) -> None:
-    assert says in str(complaint("xformers", small(), SimulatedDevice(), spoil))
+    assert says in str(complaint("xformers", shared_workload(), shared_device(), spoil))
 
 
 # Around it
