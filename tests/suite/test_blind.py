@@ -45,6 +45,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blind", BLIND)
 def test_a_measurement_that_sees_nothing_fails_with_the_true_reason(
     blind: str, tmp_path: Path

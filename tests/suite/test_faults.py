@@ -10,6 +10,7 @@ import pytest
 from fixtures.workloads import default_workloads
 from tests.support.running import run_suite
 
+pytestmark = pytest.mark.long
 EXPECTED = {
     "storybook-channels_last": {"test_latency"},  # 60 % slower
     "storybook-bf16": {"test_counters"},  # a leftover upcast to fp32

@@ -108,12 +108,12 @@ def test_other_weights_are_never_judged_by_an_entry(tmp_path: Path) -> None:
     "options",
     [
         ["-k", "test_counters", "-q"],
-        ["-k", "test_counters", "-n", "2"],
+        pytest.param(["-k", "test_counters", "-n", "2"], marks=pytest.mark.long),
         ["--benchmark-only"],
         ["--benchmark-only", "-q"],
         ["--benchmark-only", "-k", "test_entry_has_a_scenario", "-q"],
         ["-k", "storybook-xformers", "-q"],
-        ["-k", "storybook-xformers", "-n", "2", "-q"],
+        pytest.param(["-k", "storybook-xformers", "-n", "2", "-q"], marks=pytest.mark.long),
     ],
     ids=" ".join,
 )
@@ -143,7 +143,12 @@ def test_a_run_that_only_collects_has_nothing_to_judge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [["-q"], ["-n", "2"], ["--benchmark-only", "-q"], ["--benchmark-only", "-k", BF16]],
+    [
+        ["-q"],
+        pytest.param(["-n", "2"], marks=pytest.mark.long),
+        ["--benchmark-only", "-q"],
+        ["--benchmark-only", "-k", BF16],
+    ],
     ids=" ".join,
 )
 def test_a_refresh_that_recorded_nothing_fails_and_says_so(
@@ -159,7 +164,9 @@ def test_a_refresh_that_recorded_nothing_fails_and_says_so(
 # An empty shard
 
 
-@pytest.mark.parametrize("options", [["-q"], [], ["-n", "2"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options", [["-q"], [], pytest.param(["-n", "2"], marks=pytest.mark.long)], ids=" ".join
+)
 @pytest.mark.parametrize("refresh", [False, True], ids=["judged", "refresh"])
 def test_an_empty_shard_is_no_failure_and_says_so(
     options: list[str], refresh: bool, tmp_path: Path
@@ -215,7 +222,11 @@ def test_a_page_of_github_s_that_cannot_be_written_is_a_line_and_no_failure(tmp_
 # A failure while a fixture measures
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(["-n", "2"], marks=pytest.mark.long)],
+    ids=["one process", "two workers"],
+)
 def test_a_verdict_that_fails_in_a_fixture_is_the_test_s_failure(
     options: list[str], tmp_path: Path
 ) -> None:

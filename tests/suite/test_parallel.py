@@ -14,6 +14,7 @@ from tests.support.running import run_suite
 pytest.importorskip("xdist")
 
 REFRESH = ("--perf-update-baselines", "--perf-reason", "test")
+pytestmark = pytest.mark.long
 TWO = ("-n", "2")
 FAULTS = {"FAKE_MORE": "storybook-bf16", "FAKE_IDLE": "storybook-channels_last"}
 
