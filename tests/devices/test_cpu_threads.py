@@ -92,6 +92,7 @@ def threads_of_a_tokenizer(how: str) -> int:
     return int(found.stdout.split()[-1])
 
 
+@pytest.mark.long
 def test_several_prompts_start_no_threads_that_one_thread_would_wait_for() -> None:
     assert threads_of_a_tokenizer("opened") == 0
     assert threads_of_a_tokenizer("not opened") > 0

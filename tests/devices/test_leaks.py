@@ -99,13 +99,6 @@ def test_a_list_that_keeps_every_image_is_a_leak() -> None:
     kept.clear()
 
 
-def test_an_attribute_of_the_pipeline_that_grows_is_a_leak() -> None:
-    def grow(pipeline: Any) -> None:
-        pipeline.seen = [*getattr(pipeline, "seen", []), drawn()]
-
-    assert simulated(grow) == LEFT
-
-
 def test_an_attribute_of_the_pipeline_that_is_replaced_is_not_a_leak() -> None:
     assert simulated(lambda pipeline: setattr(pipeline, "last", drawn())) is None
 
