@@ -15,7 +15,7 @@ from fixtures.techniques.snapshots import record_snapshots
 from fixtures.techniques.technique import ActivationContext
 from fixtures.workloads import WORKLOADS, Workload
 
-STEPS = 2
+STEPS, WARM_UP_STEPS = 2, 1
 Spoil = Callable[[Any], None]
 
 
@@ -62,7 +62,7 @@ def complaint(name: str, workload: Workload, device: Device, spoil: Spoil) -> st
     steps = workload.call.steps if technique.skips else STEPS
     with device.entered(), technique.applied(workload, device) as pipeline:
         spoil(pipeline)
-        workload.draw(pipeline, steps=STEPS)
+        workload.draw(pipeline, steps=WARM_UP_STEPS)
         with (
             record_snapshots(pipeline, device) as snapshots,
             linear_work(pipeline) as work,
@@ -90,10 +90,10 @@ def before_the_last_step(undo: Spoil) -> Spoil:
     """Undo it once all steps but the last have run, the warm-up included."""
 
     def spoil(pipeline: Any) -> None:
-        calls = iter(range(2 * STEPS))
+        calls = iter(range(WARM_UP_STEPS + STEPS))
 
         def count(*_: Any) -> None:
-            if next(calls, 0) == 2 * STEPS - 1:
+            if next(calls, 0) == WARM_UP_STEPS + STEPS - 1:
                 undo(pipeline)
 
         denoiser(pipeline).register_forward_pre_hook(count)

@@ -23,7 +23,7 @@ from fixtures.techniques import CATALOGUE, adapters, token_merging
 from fixtures.techniques.wrapping import CalledWithin
 from fixtures.verdicts.similarity import ssim
 from fixtures.workloads import WORKLOADS, Workload
-from tests.support.half_done import STEPS, HalfDone, Spoil, complaint, nothing
+from tests.support.half_done import STEPS, WARM_UP_STEPS, HalfDone, Spoil, complaint, nothing
 from tests.support.libraries import skipped_without_libraries
 
 UNET, LARGE, DIT = "storybook", "storybook-256", "storybook-dit"
@@ -130,11 +130,11 @@ def whole_again(blocks: str) -> Spoil:
 
 
 def whole_after_half(pipeline: Any) -> None:
-    """Two steps of warming up, ten of twenty."""
+    """After the warm-up, ten steps of twenty."""
     calls = iter(range(1000))
 
     def count(*_: Any) -> None:
-        if next(calls) == 2 + 10:
+        if next(calls) == WARM_UP_STEPS + 10:
             for module in pipeline.unet.modules():
                 if module is not pipeline.unet and "forward" in module.__dict__:
                     del module.__dict__["forward"]

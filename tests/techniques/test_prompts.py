@@ -17,7 +17,7 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, prompts
 from fixtures.workloads import WORKLOADS, Workload
-from tests.support.half_done import STEPS, HalfDone, complaint_at_rest, nothing
+from tests.support.half_done import STEPS, WARM_UP_STEPS, HalfDone, complaint_at_rest, nothing
 from tests.support.small_workloads import small_workload
 
 # What XL warns of, with or without it.
@@ -88,13 +88,13 @@ def free_it_late(pipeline: Any) -> None:
     inner = pipeline._pipeline
 
     def at_a_step(*_: Any) -> None:
-        # Two of warming up and two observed steps, with two prompts each.
+        # Each step has two prompts.
         number = next(calls)
         if number == 0:
             inner.text_encoder = DIT.load(torch.float32).text_encoder
-        elif number == 4 * STEPS - 1:
+        elif number == 2 * (WARM_UP_STEPS + STEPS) - 1:
             inner.text_encoder = None
-        elif number == 2 * STEPS:
+        elif number == 2 * WARM_UP_STEPS:
             inner.text_encoder(torch.zeros(1, 4, dtype=torch.long))
 
     denoiser(inner).register_forward_pre_hook(at_a_step)
