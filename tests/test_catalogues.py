@@ -13,13 +13,12 @@ import pytest
 
 from fixtures.catalogues import digest, load, loaded, store_of
 from fixtures.commands.bisect import __main__ as bisect
-from fixtures.commands.bisect import command_line
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.messages import Recording
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.fit import __main__ as fit
-from fixtures.commands.fit.ways import single_techniques
+from fixtures.commands.fit.configurations import single_techniques
 from fixtures.commands.replay import __main__ as replay
 from fixtures.devices.kinds import KINDS
 from fixtures.measuring.fresh_process import FreshProcess
@@ -353,10 +352,10 @@ def test_a_fresh_process_runs_what_is_loaded(tmp_path: Path) -> None:
 def test_steps_of_a_bisection_are_those_of_this_code(tmp_path: Path) -> None:
     path = written(tmp_path)
     ends = ["--package", "diffusers", "--good", "1", "--bad", "2", "--metric", "counts"]
-    options = command_line.parsed([*ends, f"--perf-catalogue={path}"], "")
+    options = bisect.parsed([*ends, f"--perf-catalogue={path}"])
     without = digest()
     load([path])
-    first = command_line.step_cache(options).path
+    first = bisect.step_cache(options, "1", "2").path
     assert digest() != without
     path.write_text(BOTH + os.linesep, encoding="utf-8")
-    assert command_line.step_cache(options).path != first
+    assert bisect.step_cache(options, "1", "2").path != first

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -46,68 +45,39 @@ FILE = documented(r"Append this to\s`(\S+)`")
 NAME = re.findall(r"^def (\w+)\(workload", CODE, re.MULTILINE)[0]
 
 
-@dataclass(frozen=True)
-class Command:
-    """One `nox -s SESSION -- OPTIONS` of the section."""
-
-    session: str
-    options: tuple[str, ...]
-
-    @property
-    def device(self) -> str:
-        """The device it names, empty if none."""
-        named = dict(zip(self.options, self.options[1:], strict=False))
-        return named.get("--perf-device", "")
-
-    def run(self, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-        """Run it by pytest alone, with further options."""
-        arguments = (*ARGUMENTS[self.session], *self.options, *more)
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            env=own_environment(),
-            check=False,
-        )
-
-
 COMMANDS = [
-    Command(session, tuple(shlex.split(options)))
+    (session, *shlex.split(options))
     for session, options in re.findall(r"^python -m nox -s (\w+) -- (.+)$", SECTION, re.MULTILINE)
 ]
+TESTS, REFRESH_CPU, REFRESH, PERF_CPU, PERF = COMMANDS
+"""Each a session and its options."""
 
 
-def command(session: str, device: str = "") -> Command:
-    """The one command of the section for this session and device."""
-    (match,) = (step for step in COMMANDS if (step.session, step.device) == (session, device))
-    return match
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of this repository with the technique in the file that the section names."""
-    folder = tmp_path_factory.mktemp("repository")
-    for name in COPIED:
-        if (REPOSITORY / name).is_dir():
-            shutil.copytree(REPOSITORY / name, folder / name)
-        else:
-            shutil.copy2(REPOSITORY / name, folder / name)
-    with (folder / FILE).open("a", encoding="utf-8") as file:
-        file.write(f"\n\n{CODE}")
-    return folder
+def run(command: tuple[str, ...], folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """Run it by pytest alone, with further options."""
+    session, *options = command
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *ARGUMENTS[session], *options, *more],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=own_environment(),
+        check=False,
+    )
 
 
 def test_the_section_names_every_step_and_the_technique_alone() -> None:
-    assert [(step.session, step.device) for step in COMMANDS] == [
-        ("tests", ""),
-        ("refresh", "cpu"),
-        ("refresh", "simulated"),
-        ("perf", "cpu"),
-        ("perf", "simulated"),
-    ]
-    assert all(step.options[:2] == ("-k", NAME) for step in COMMANDS)
+    of_it = ("-k", NAME)
+    cpu, simulated = ("--perf-device", "cpu"), ("--perf-device", "simulated")
+    reason = ("--perf-reason", "new technique")
+    assert [
+        ("tests", *of_it),
+        ("refresh", *of_it, *cpu, *reason),
+        ("refresh", *of_it, *simulated, *reason),
+        ("perf", *of_it, *cpu),
+        ("perf", *of_it, *simulated),
+    ] == COMMANDS
 
 
 def test_it_is_in_effect_and_complains_where_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,26 +97,31 @@ def test_it_is_in_effect_and_complains_where_it_is_not(monkeypatch: pytest.Monke
 
 
 @pytest.mark.long
-def test_its_steps_in_a_copy_of_the_repository(repository: Path) -> None:
-    tests = command("tests").run(repository)
+def test_its_steps_in_a_copy_of_the_repository(tmp_path: Path) -> None:
+    for name in COPIED:
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy2
+        copy(REPOSITORY / name, tmp_path / name)
+    with (tmp_path / FILE).open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{CODE}")
+
+    tests = run(TESTS, tmp_path)
     assert tests.returncode == 0, tests.stdout
     assert re.search(r"\b3 passed", tests.stdout)
-    for session in ("refresh", "perf"):
-        chosen = command(session, "cpu").run(repository, "--collect-only", "-q")
+    for command in (REFRESH_CPU, PERF_CPU):
+        chosen = run(command, tmp_path, "--collect-only", "-q")
         assert chosen.returncode == 0, chosen.stdout
         assert set(re.findall(r"\[(\S+)\]", chosen.stdout)) == {f"storybook-{NAME}"}
 
-    perf, refresh = command("perf", "simulated"), command("refresh", "simulated")
     # This test of the suite measures nothing.
-    before = perf.run(repository, *SMALL, "-k", f"{NAME} and has_an_entry")
+    before = run(PERF, tmp_path, *SMALL, "-k", f"{NAME} and has_an_entry")
     assert before.returncode == 1
-    stored = repository / "baselines" / "simulated" / "storybook.json"
+    stored = tmp_path / "baselines" / "simulated" / "storybook.json"
     assert f"storybook-{NAME}: no entry in {stored}" in before.stdout
 
-    recorded = refresh.run(repository, *SMALL)
+    recorded = run(REFRESH, tmp_path, *SMALL)
     assert recorded.returncode == 0, recorded.stdout
     assert NAME in json.loads(stored.read_text("utf-8"))["scenarios"]
 
-    after = perf.run(repository, *SMALL)
+    after = run(PERF, tmp_path, *SMALL)
     assert after.returncode == 0, after.stdout
     assert "1 judged: 1 passed, 0 failed" in after.stdout
