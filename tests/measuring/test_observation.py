@@ -152,9 +152,3 @@ def test_what_raises_is_a_broken_scenario(where: str) -> None:
         observe(scenario, device)
     assert caught.value.outcome is Outcome.BROKEN
     assert device.released == 1
-
-
-def test_an_observation_does_not_change() -> None:
-    seen = observe(fake_scenario(draw), FakeDevice())
-    with pytest.raises(AttributeError):
-        seen.call_s = 0.0  # type: ignore[misc]

@@ -39,7 +39,15 @@ def observation(
     scenario: Scenario, images: Images = NOISE, inactive: str | None = None
 ) -> Observation:
     counts = Counts({OPERATIONS: 3}, {"aten::mm": 3})
-    return Observation(scenario.id, {"whole": 1000}, counts, 1.0, images, inactive, ())
+    return Observation(
+        scenario=scenario.id,
+        component_peak_bytes={"whole": 1000},
+        counts=counts,
+        call_s=1.0,
+        images=images,
+        inactive=inactive,
+        left_behind=(),
+    )
 
 
 @pytest.fixture
