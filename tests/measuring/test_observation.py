@@ -73,28 +73,24 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
     assert calls[2:] == 2 * [{"steps": scenario.workload.representative_steps}]
 
 
-def test_the_activation_check_s_complaint_is_kept() -> None:
-    seen = observe(fake_scenario(draw, complaint="the UNet is in fp32"), FakeDevice())
-    assert seen.inactive == "the UNet is in fp32"
+def test_what_the_technique_says_is_kept_and_it_is_left_after_the_last_call() -> None:
+    calls, left_after = 0, list[int]()
 
+    def drawn(**_: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return IMAGES
 
-def test_the_borders_of_tiles_are_kept() -> None:
-    tiled = fake_scenario(draw, borders_px=lambda pipeline, workload: [96, 192])
-    assert observe(tiled, FakeDevice()).borders_px == (96, 192)
-    assert observe(fake_scenario(draw), FakeDevice()).borders_px == ()
-
-
-def test_the_technique_is_left_after_the_call() -> None:
-    log: list[str] = []
-    observe(
-        fake_scenario(
-            lambda **_: log.append("draw"),
-            enter=lambda: log.append("enter"),
-            leave=lambda: log.append("leave"),
-        ),
-        FakeDevice(),
+    scenario = fake_scenario(
+        drawn,
+        complaint="the UNet is in fp32",
+        leave=lambda: left_after.append(calls),
+        borders_px=lambda pipeline, workload: [96, 192],
     )
-    assert log == ["enter", "draw", "draw", "draw", "leave"]
+    seen = observe(scenario, FakeDevice())
+    assert seen.inactive == "the UNet is in fp32"
+    assert seen.borders_px == (96, 192)
+    assert left_after == [calls]
 
 
 class Stepping:
