@@ -217,3 +217,13 @@ def test_the_screen_shows_ten_findings_and_the_table_on_request() -> None:
     assert "and 2 more; --table shows every figure" in text
     assert "base" not in text.split("not compared")[0].split("changed from base to head")[-1]
     assert "1,111" in render(result, color=False, table=True)
+
+
+def test_a_leak_is_a_finding_of_its_own_whatever_operations_came_with_it() -> None:
+    result = compared(("fp32", side(), side(CLONE, 1030)))
+    [base], [head] = result.base.scenarios.values(), result.head.scenarios.values()
+    leaking = replace(head, faults={"leak": "a call left 2.00 MiB allocated"})
+    figures = figures_of(Sides(SideCase(base.id, entry(), {}), base, leaking), ("faults",))
+    findings = findings_of(replace(result, figures=[*result.figures, *figures]))
+    assert [finding.outcome for finding in findings if "leak" in finding.moved] == [Outcome.BROKEN]
+    assert len(findings) == 2

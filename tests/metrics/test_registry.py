@@ -1,0 +1,66 @@
+"""The registry: one module a metric, and every verdict belongs to one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures import metrics
+from fixtures.metrics import BY_OPTION, METRICS, activation, metric_of, operations, option_of
+from fixtures.settings import REPOSITORY
+
+HELPERS = {"__init__", "metric", "exact", "host_speed"}
+"""Modules that are no metric: what they share."""
+
+
+def test_every_module_is_one_metric_of_the_registry() -> None:
+    folder = Path(metrics.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - HELPERS
+    assert {getattr(metrics, name).METRIC.name for name in modules} == {one.name for one in METRICS}
+    assert len(modules) == len(METRICS)
+
+
+def test_names_options_and_quantities_are_each_one_metric_s() -> None:
+    for names in (
+        [one.name for one in METRICS],
+        [one.option for one in METRICS if one.option],
+        [name for one in METRICS for name in one.quantities],
+        [part for one in METRICS for part in one.parts],
+        [column.title for one in METRICS for column in one.columns],
+    ):
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "metric", "option"),
+    [
+        ("latency ratio", "latency", "latency"),
+        ("peak memory (vae)", "memory", "peak_memory"),
+        ("seam contrast", "image", "images"),
+        ("bytes moved", "counts", "bytes_moved"),
+        ("compute float16", "counts", "counts"),
+        ("host calls (a step)", "host calls", "host_calls"),
+        ("empty_cache (in all)", "host calls", "empty_cache"),
+        ("run", "activation", ""),
+    ],
+)
+def test_a_verdict_belongs_to_a_metric_and_a_bisection_can_ask_for_it(
+    quantity: str, metric: str, option: str
+) -> None:
+    assert metric_of(quantity).name == metric
+    assert option_of(quantity) == option
+
+
+def test_every_claim_of_a_metric_has_its_file() -> None:
+    claims = {
+        path.stem.removeprefix("test_") for path in (REPOSITORY / "perf_tests").glob("test_*.py")
+    }
+    named = {"counters": operations, "visual_equivalence": metrics.images, "activation": activation}
+    for metric in METRICS:
+        module = next(
+            name for name in vars(metrics) if getattr(vars(metrics)[name], "METRIC", None) is metric
+        )
+        own = next((claim for claim, of in named.items() if of.METRIC is metric), module)
+        assert own in claims, metric.name
+    assert set(BY_OPTION) <= {one.option for one in METRICS}
