@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,20 +41,8 @@ LAYOUTS: dict[str, Layout] = {
 """Those of Stable Diffusion 1.5 are in `test_loading.py`."""
 T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_encoder"}
 """By workload: the component that is a T5."""
-COMPONENTS = [
-    (name, component)
-    for name, layout in LAYOUTS.items()
-    for component in (*layout.models, *layout.tokenizers)
-]
-MODELS = [case for case in COMPONENTS if "tokenizer" not in case[1]]
-SHARDED = [("flux", "text_encoder_2"), ("flux", "transformer")]
-"""A model of transformers and one of diffusers."""
-
-
-@pytest.fixture(autouse=True)
-def on_one_thread() -> Iterator[None]:
-    with one_thread():
-        yield
+SHARDED = ["text_encoder_2", "transformer"]
+"""Of Flux: a model of transformers and one of diffusers."""
 
 
 def t5_tokenizer(max_length: int) -> Any:
@@ -84,13 +73,20 @@ def t5_tokenizer(max_length: int) -> Any:
     )
 
 
-def small_pipeline(name: str, dtype: torch.dtype) -> Any:
-    """A small copy whose tokenizers come back from their files."""
+@cache
+def small_pipeline(name: str, dtype: torch.dtype = torch.float32) -> Any:
+    """A small copy whose tokenizers come back from their files.
+
+    Its denoiser and one encoder have other weights than a source would draw for them.
+    """
     pipeline = SMALL[name]("", dtype)
     if name in T5:
         tokenizer = T5[name].replace("text_encoder", "tokenizer")
         length = getattr(pipeline, tokenizer).model_max_length
         pipeline.register_modules(**{tokenizer: t5_tokenizer(length)})
+    for component in sharded(name):
+        for weight in getattr(pipeline, component).parameters():
+            weight.mul_(1.5)
     return pipeline
 
 
@@ -106,7 +102,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def folder(name: str) -> Path:
         if not (root / name).is_dir():
-            pipeline = small_pipeline(name, torch.float32)
+            pipeline = small_pipeline(name)
             pipeline.save_pretrained(root / name, safe_serialization=True)
             for component in sharded(name):
                 shutil.rmtree(root / name / component)
@@ -166,40 +162,25 @@ def test_a_loaded_pipeline_draws_what_the_saved_one_draws(
     name: str, saved: Callable[[str], Path]
 ) -> None:
     workload = on_weights(name, saved(name))
-    images = workload.draw(small_pipeline(name, torch.float32))
-    assert np.array_equal(workload.draw(workload.load(torch.float32)), images)
+    with one_thread():
+        images = workload.draw(small_pipeline(name), steps=1)
+        assert np.array_equal(workload.draw(workload.load(torch.float32), steps=1), images)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_loaded_pipeline_draws_with_the_weights_of_its_files(
-    name: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    workload = on_weights(name, folder)
-    images = workload.draw(workload.load(torch.float32))
-    for component in sharded(name):
-        path = min((folder / component).glob("*.safetensors"))
-        weights = {key: tensor * 1.5 for key, tensor in load_file(path).items()}
-        save_file(weights, path, metadata={"format": "pt"})
-        changed = on_weights(name, folder)
-        others = changed.draw(changed.load(torch.float32))
-        assert not np.array_equal(others, images), component
-        images = others
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_weights_come_back_in_the_precision_that_random_ones_have(
     name: str, dtype: torch.dtype, saved: Callable[[str], Path]
 ) -> None:
-    pipeline, wanted = on_weights(name, saved(name)).load(dtype), small_pipeline(name, dtype)
+    pipeline, wanted = on_weights(name, saved(name)).load(dtype), SMALL[name]("", dtype)
     for component in LAYOUTS[name].models:
         model = getattr(pipeline, component)
-        found, expected = model.state_dict(), getattr(wanted, component).state_dict()
-        assert found.keys() == expected.keys()
-        for key, tensor in expected.items():
-            assert found[key].dtype == tensor.dtype, key
-            assert torch.equal(found[key], tensor), key
+        loaded, drawn = model.state_dict(), getattr(wanted, component).state_dict()
+        stored = getattr(small_pipeline(name), component).state_dict()
+        assert loaded.keys() == drawn.keys()
+        for key, tensor in drawn.items():
+            assert loaded[key].dtype == tensor.dtype, key
+            assert torch.equal(loaded[key], stored[key].to(tensor.dtype)), key
         assert not model.training
         assert not any(weight.requires_grad for weight in model.parameters())
     if name in T5:
@@ -215,12 +196,15 @@ def test_settings_are_those_of_the_random_pipeline(
     module = "diffusers.pipelines.stable_diffusion_xl.pipeline_stable_diffusion_xl"
     monkeypatch.setattr(f"{module}.is_invisible_watermark_available", lambda: True)
     pipeline = on_weights(name, saved(name)).load(torch.float32)
-    wanted = small_pipeline(name, torch.float32)
+    wanted = small_pipeline(name)
 
     def settings(values: Mapping[str, Any]) -> dict[str, Any]:
         plain = (bool, int, float, str, type(None))
-        found = {key: value for key, value in values.items() if isinstance(value, plain)}
-        return {key: value for key, value in found.items() if not key.startswith("_")}
+        return {
+            key: value
+            for key, value in values.items()
+            if isinstance(value, plain) and not key.startswith("_")
+        }
 
     assert settings(vars(pipeline)) == settings(vars(wanted))
     assert settings(pipeline.config) == settings(wanted.config)
@@ -233,7 +217,6 @@ def test_settings_are_those_of_the_random_pipeline(
     ("name", "stored"),
     [
         ("sdxl", "EulerAncestralDiscreteScheduler"),
-        ("sd3", "FlowMatchHeunDiscreteScheduler"),
         ("flux", "FlowMatchHeunDiscreteScheduler"),
         ("cogvideox-5b", "CogVideoXDPMScheduler"),
     ],
@@ -244,23 +227,20 @@ def test_a_workload_takes_its_own_scheduler_along(
     folder = damaged(name)
     change_json(folder / "model_index.json", scheduler=["diffusers", stored])
     change_json(folder / "scheduler/scheduler_config.json", _class_name=stored)
-    workload = on_weights(name, folder)
-    pipeline = workload.load(torch.float32)
-    assert type(pipeline.scheduler) is type(SMALL[name]("", torch.float32).scheduler)
-    assert np.isfinite(workload.draw(pipeline, steps=2)).all()
+    pipeline = on_weights(name, folder).load(torch.float32)
+    assert type(pipeline.scheduler) is type(small_pipeline(name).scheduler)
 
 
-@pytest.mark.parametrize("name", ["sdxl", "sd3", "flux"])
 def test_components_that_no_call_needs_are_neither_loaded_nor_missed(
-    name: str, damaged: Callable[[str], Path]
+    damaged: Callable[[str], Path],
 ) -> None:
-    folder = damaged(name)
+    folder = damaged("sdxl")
     (folder / "image_encoder").mkdir()
     (folder / "image_encoder/pytorch_model.bin").write_bytes(b"pickled")
     kind = ["transformers", "CLIPVisionModelWithProjection"]
     change_json(folder / "model_index.json", image_encoder=kind)
-    pipeline = on_weights(name, folder).load(torch.float32)
-    assert pipeline.components.get("image_encoder") is None
+    pipeline = on_weights("sdxl", folder).load(torch.float32)
+    assert pipeline.components["image_encoder"] is None
 
 
 def test_a_hub_id_is_asked_for_by_the_class_of_the_workload(
@@ -308,43 +288,40 @@ def test_text_encoders_of_transformers_5_have_their_weights_in_transformers_4(
 # T5
 
 
-@pytest.mark.parametrize("name", T5)
-def test_a_tied_weight_may_be_stored_by_either_name(
-    name: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name) / T5[name]
-    encoder = getattr(small_pipeline(name, torch.float32), T5[name])
+def test_a_tied_weight_may_be_stored_by_either_name(damaged: Callable[[str], Path]) -> None:
+    folder = damaged("flux") / "text_encoder_2"
     for path in folder.glob("*.safetensors*"):
         path.unlink()
-    weights = encoder.state_dict()
-    del weights["shared.weight"]
+    weights = small_pipeline("flux").text_encoder_2.state_dict()
+    shared = weights.pop("shared.weight")
     assert "encoder.embed_tokens.weight" in weights
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    loaded = getattr(on_weights(name, folder.parent).load(torch.float32), T5[name])
+    loaded = on_weights("flux", folder.parent).load(torch.float32).text_encoder_2
     for tied in (loaded.shared.weight, loaded.encoder.embed_tokens.weight):
-        assert torch.equal(tied, encoder.shared.weight)
+        assert torch.equal(tied, shared)
 
     del weights["encoder.embed_tokens.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert f"lacks {T5[name]}.shared.weight" in refusal(name, folder.parent)
+    assert "lacks text_encoder_2.shared.weight" in refusal("flux", folder.parent)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", ["sdxl", "flux"])
 def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
     name: str, saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version, real = {"transformers": "4.57.1"}, metadata.version
-    monkeypatch.setattr(metadata, "version", lambda one: version.get(one) or real(one))
+    monkeypatch.setattr(metadata, "version", lambda name: version.get(name) or real(name))
     folder, layout = saved(name), LAYOUTS[name]
-    workload = on_weights(name, folder)
-    images = workload.draw(small_pipeline(name, torch.float32))
-    assert np.array_equal(workload.draw(workload.load(torch.float32)), images)
+    for key, part in layout.tokenizers.items():
+        loaded = stored_tokenizer.load_tokenizer(folder / key, part, part.classes[0])
+        written = getattr(small_pipeline(name), key)
+        assert loaded("a horse").input_ids == written("a horse").input_ids
 
     def class_called(name: str) -> Any:
         return SimpleNamespace(from_pretrained=lambda folder, **settings: (name, settings))
 
-    names = {one for part in layout.tokenizers.values() for one in part.classes}
-    library = SimpleNamespace(**{one: class_called(one) for one in names})
+    names = {name for part in layout.tokenizers.values() for name in part.classes}
+    library = SimpleNamespace(**{name: class_called(name) for name in names})
     monkeypatch.setattr(stored_tokenizer, "import_module", {"transformers": library}.__getitem__)
     plain = {"local_files_only": True}
     for key, part in layout.tokenizers.items():
@@ -357,19 +334,17 @@ def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
         assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == (slow, plain)
 
 
-@pytest.mark.parametrize("name", T5)
 def test_a_sentencepiece_vocabulary_says_what_it_needs(
-    name: str, damaged: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    damaged: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = damaged(name)
-    tokenizer = T5[name].replace("text_encoder", "tokenizer")
-    (folder / tokenizer / "spiece.model").write_bytes(b"")
-    on_weights(name, folder).load(torch.float32)  # tokenizer.json is enough
+    folder = damaged("flux")
+    (folder / "tokenizer_2/spiece.model").write_bytes(b"")
+    on_weights("flux", folder).load(torch.float32)  # tokenizer.json is enough
 
-    (folder / tokenizer / "tokenizer.json").unlink()
+    (folder / "tokenizer_2/tokenizer.json").unlink()
     monkeypatch.setattr("transformers.utils.is_sentencepiece_available", lambda: False)
-    sentence = refusal(name, folder)
-    assert f"needs sentencepiece and protobuf for {tokenizer}/spiece.model" in sentence
+    sentence = refusal("flux", folder)
+    assert "needs sentencepiece and protobuf for tokenizer_2/spiece.model" in sentence
     assert "run `pip install sentencepiece protobuf`" in sentence
 
 
@@ -377,58 +352,29 @@ def test_a_sentencepiece_vocabulary_says_what_it_needs(
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_the_pipeline_of_another_workload_is_named(
-    name: str, saved: Callable[[str], Path], tmp_path: Path
-) -> None:
-    other = "flux" if name != "flux" else "sdxl"
-    sentence = refusal(name, saved(other))
-    assert f"holds '{LAYOUTS[other].pipeline}', not a {LAYOUTS[name].pipeline}; " in sentence
-    assert "it has no model_index.json" in refusal(name, tmp_path)
+def test_what_the_index_names_is_checked(name: str, damaged: Callable[[str], Path]) -> None:
+    folder, layout = damaged(name), LAYOUTS[name]
+    foreign: Any = (["mine", "Mine"], ["transformers", "AutoModel"], [None, None], "Mine", [], None)
+    index = (folder / "model_index.json").read_text()
+    for component in (*layout.models, *layout.tokenizers, "scheduler"):
+        for entry in foreign:
+            change_json(folder / "model_index.json", **{component: entry})
+            assert f"as {component}, not " in refusal(name, folder)
+            (folder / "model_index.json").write_text(index)
+        (folder / component).rename(folder / "elsewhere")
+        assert f"has no folder {component}/" in refusal(name, folder)
+        (folder / "elsewhere").rename(folder / component)
+    change_json(folder / "model_index.json", _class_name="OtherPipeline")
+    assert f"holds 'OtherPipeline', not a {layout.pipeline}; " in refusal(name, folder)
 
 
-@pytest.mark.parametrize(("name", "component"), COMPONENTS)
-def test_a_component_of_a_foreign_class_is_named(
-    name: str, component: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    for foreign in (["mine", "Mine"], ["transformers", "AutoModel"], [None, None], "Mine", None):
-        change_json(folder / "model_index.json", **{component: foreign})
-        assert f"as {component}, not " in refusal(name, folder)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_scheduler_of_another_library_is_refused(
-    name: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    for foreign in (["mine", "Mine"], ["transformers", "AutoModel"], [None, None], [], None):
-        change_json(folder / "model_index.json", scheduler=foreign)
-        assert "as scheduler, not a known scheduler of diffusers" in refusal(name, folder)
-
-
-@pytest.mark.parametrize(("name", "component"), COMPONENTS)
-def test_a_component_without_its_folder_is_named(
-    name: str, component: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    shutil.rmtree(folder / component)
-    assert f"has no folder {component}/" in refusal(name, folder)
-
-
-@pytest.mark.parametrize(("name", "component"), MODELS)
-def test_weights_that_are_pickled_are_refused(
-    name: str, component: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name) / component
-    for path in [*folder.glob("*.safetensors*")]:
-        if path.suffix == ".safetensors":
-            torch.save(load_file(path), path.with_suffix(".bin"))
-        path.unlink()
-    (file, _) = LAYOUTS[name].models[component].files
-    assert f"has no {component}/{file}, whole or in shards" in refusal(name, folder.parent)
-
-
-@pytest.mark.parametrize(("name", "component"), MODELS)
+@pytest.mark.parametrize(
+    ("name", "component"),
+    [
+        *(("sd3", component) for component in ("text_encoder", "text_encoder_3", "transformer")),
+        *(("cogvideox-5b", "vae"), ("sdxl", "unet")),
+    ],
+)
 def test_a_weight_that_no_file_holds_is_named(
     name: str, component: str, damaged: Callable[[str], Path]
 ) -> None:
@@ -447,46 +393,37 @@ def index_of(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "component"), SHARDED)
-def test_a_shard_that_is_missing_is_named(
-    name: str, component: str, damaged: Callable[[str], Path]
+@pytest.mark.parametrize("component", SHARDED)
+def test_an_index_names_safetensors_files_that_lie_beside_it(
+    component: str, damaged: Callable[[str], Path]
 ) -> None:
-    folder = damaged(name)
-    shard = max((folder / component).glob("*.safetensors"))
-    shard.unlink()
-    assert f"has no {component}/{shard.name}; copy or download" in refusal(name, folder)
-
-
-@pytest.mark.parametrize("shard", ["pickled.bin", "../elsewhere.safetensors", "", 1, None])
-@pytest.mark.parametrize(("name", "component"), SHARDED)
-def test_an_index_of_shards_names_safetensors_files_beside_it_alone(
-    name: str, component: str, shard: Any, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
+    folder = damaged("flux")
     index = index_of(folder / component)
     weight_map = json.loads(index.read_text())["weight_map"]
-    file = min(weight_map.values())
-    weights = load_file(folder / component / file)
+    shard = min(weight_map.values())
+    weights = load_file(folder / component / shard)
     torch.save(weights, folder / component / "pickled.bin")
     save_file(weights, folder / "elsewhere.safetensors", metadata={"format": "pt"})
-    changed = {key: shard if value == file else value for key, value in weight_map.items()}
-    change_json(index, weight_map=changed)
-    sentence = refusal(name, folder)
-    assert f"has {str(shard)!r} as a shard" in sentence
-    assert f"which is no safetensors file in {component}/" in sentence
-
-
-@pytest.mark.parametrize("weight_map", [None, [], "text"])
-@pytest.mark.parametrize(("name", "component"), SHARDED)
-def test_an_index_that_names_no_weights_is_refused(
-    name: str, component: str, weight_map: Any, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    index = index_of(folder / component)
+    for other in ("pickled.bin", "../elsewhere.safetensors", "", 1, None):
+        changed = {key: other if value == shard else value for key, value in weight_map.items()}
+        change_json(index, weight_map=changed)
+        sentence = refusal("flux", folder)
+        assert f"has {str(other)!r} as a shard" in sentence
+        assert f"which is no safetensors file in {component}/" in sentence
+    nothing: Any
+    for nothing in (None, [], "text"):
+        change_json(index, weight_map=nothing)
+        assert f"names no weights in {component}/{index.name}" in refusal("flux", folder)
     change_json(index, weight_map=weight_map)
-    assert f"names no weights in {component}/{index.name}" in refusal(name, folder)
+    (folder / component / shard).unlink()
+    assert f"has no {component}/{shard}; copy or download" in refusal("flux", folder)
     index.write_text("{")
-    assert f"has an unreadable {component}/{index.name}" in refusal(name, folder)
+    assert f"has an unreadable {component}/{index.name}" in refusal("flux", folder)
+    index.unlink()  # neither what is pickled nor a variant is taken for the weights
+    file, _ = LAYOUTS["flux"].models[component].files
+    variant = file.replace(".safetensors", ".fp16.safetensors")
+    save_file(weights, folder / component / variant, metadata={"format": "pt"})
+    assert f"has no {component}/{file}, whole or in shards" in refusal("flux", folder)
 
 
 def test_a_whole_file_beside_shards_is_what_transformers_reads(
@@ -514,18 +451,6 @@ def test_shards_beside_a_whole_file_are_what_diffusers_reads(
     on_weights("flux", folder).load(torch.float32)
     change_json(index_of(whole.parent), weight_map={"weight": "pickled.bin"})
     assert "has 'pickled.bin' as a shard" in refusal("flux", folder)
-
-
-@pytest.mark.parametrize(("name", "component"), SHARDED)
-def test_a_variant_alone_is_not_taken_for_the_weights(
-    name: str, component: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    file, index = LAYOUTS[name].models[component].files
-    (folder / component / index).unlink()
-    variant = file.replace(".safetensors", ".fp16.safetensors")
-    min((folder / component).glob("*.safetensors")).rename(folder / component / variant)
-    assert f"has no {component}/{file}, whole or in shards" in refusal(name, folder)
 
 
 def test_a_configuration_that_names_other_weights_is_refused(
