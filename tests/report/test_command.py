@@ -21,7 +21,7 @@ RUN = run_record(
 )
 HEAVY = (
     *("torch", "diffusers", "transformers", "accelerate", "xformers", "skimage", "safetensors"),
-    *("psutil", "pytest", "pynvml", "hypothesis"),
+    *("matplotlib", "pytest", "pynvml", "hypothesis"),
 )
 
 
@@ -56,7 +56,7 @@ def test_several_runs_are_compared_in_the_report_of_the_last(tmp_path: Path) -> 
     assert "| storybook-fp16 | latency | 120 ms | 60 ms | -50.0 % |" in text
     assert "The weights differ: each workload's own" in text
     assert "storybook-fp32 is not in" in text
-    assert RESULTS.read(tmp_path / "results.json") == faster
+    assert (tmp_path / "results.json").read_text() == RESULTS.dump(faster, indent=1) + "\n"
 
 
 def test_shards_become_one_report(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def in_an_environment_without(modules: Iterable[str], *arguments: str) -> int:
 def test_a_report_needs_none_of_the_packages_that_measuring_needs(tmp_path: Path) -> None:
     arguments = (stored(tmp_path / "results.json"), "--perf-report", str(tmp_path / "out"))
     assert in_an_environment_without(HEAVY, *arguments) == 0
-    assert "image/svg+xml" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert in_an_environment_without(HEAVY, "--history", str(tmp_path)) == 0
 
 

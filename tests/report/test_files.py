@@ -116,7 +116,7 @@ def test_results_hold_the_whole_run_and_no_file_is_left_half_written(tmp_path: P
     written = write_report(tmp_path / "new" / "report", MIXED, strict=False)
     assert [path.name for path in written] == NAMES
     assert sorted(path.name for path in written[0].parent.iterdir()) == sorted(NAMES)
-    assert RESULTS.read(written[0]) == MIXED
+    assert written[0].read_text() == RESULTS.dump(MIXED, indent=1) + "\n"
     assert written[1].read_text(encoding="utf-8") == markdown(MIXED, strict=False)
 
 
@@ -124,7 +124,7 @@ def test_the_results_of_base_are_written_beside_those_of_head(tmp_path: Path) ->
     base = run_record(scenario("fp16", Outcome.PASS))
     written = write_report(tmp_path, MIXED, strict=False, base=base)
     assert [path.name for path in written] == [*NAMES, "base.json"]
-    assert RESULTS.read(written[-1]) == base
+    assert written[-1].read_text() == RESULTS.dump(base, indent=1) + "\n"
 
 
 def test_on_github_the_summary_is_added_to_the_job_s_page(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fixtures.records.units import GIB
-from fixtures.report.fit_page import fit_page, front
-from fixtures.report.fit_table import render
-from fixtures.report.fit_words import why_not
+from fixtures.report.fit_page import fit_page
+from fixtures.report.fit_table import render, why_not
 from tests.support.fits import fit, way
 
 REFUSAL = "simulated out of memory: 2.00 GiB asked for, in the VAE (Decoder)"
@@ -44,11 +43,3 @@ def test_the_page_escapes_what_it_is_given() -> None:
     for tag in ("<script>", "<i>", "<u>", "<s>"):
         assert tag not in page
     assert "&lt;script&gt;" in page
-    assert page.count("data:image/svg+xml") == 1
-
-
-def test_the_front_is_what_no_other_way_beats_in_both() -> None:
-    fast = way(("fast",), bound_ms=1.0, needed_bytes=20 * GIB)
-    small = way(("small",), bound_ms=9.0, needed_bytes=GIB)
-    beaten = way(("beaten",), bound_ms=9.5, needed_bytes=2 * GIB)
-    assert front([beaten, small, fast]) == [fast, small]

@@ -76,7 +76,7 @@ def test_a_run_without_the_scenario_leaves_a_gap(tmp_path: Path) -> None:
     (memory,) = (one for one in history.trends[FP16] if one.name == "peak memory")
     assert memory.values == (10 * MIB, None, 20 * MIB, None)
     assert memory.text == "10.00 MiB -> 20.00 MiB (+100.0 %); missing in runs 2, 4"
-    assert "data:image/svg+xml" in history_page({"cpu": history}, [])
+    assert history_page({"cpu": history}, []).count("<polyline") == 3
 
 
 def test_what_is_no_results_file_is_left_out_and_named(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.records.units import GIB, MIB
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timeline import Timeline
+from fixtures.records.units import GIB, MIB
 from fixtures.report.memory_chart import MAX_CHARTS, POINTS, memory_charts
 from tests.support.runs import run_record, scenario_record, verdict
 

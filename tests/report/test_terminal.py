@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
 from fixtures.metrics.operations import COUNTS
+from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import PAGEABLE, PINNED, RESERVED, WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
