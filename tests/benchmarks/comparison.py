@@ -38,11 +38,11 @@ def _slowed(forward, share):
 
     def slower(*args, **kwargs):
         start_s = time.thread_time()
-        found = forward(*args, **kwargs)
+        output = forward(*args, **kwargs)
         end_s = time.thread_time()
         while time.thread_time() < end_s + share * (end_s - start_s):
             pass
-        return found
+        return output
 
     return slower
 
@@ -59,7 +59,7 @@ def copied(folder: Path, percent: float = 0.0) -> Path:
         raise SystemExit("diffusers is not installed")
     package = folder / "src" / "diffusers"
     shutil.copytree(Path(spec.origin).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
-    needed = [one for one in metadata.requires("diffusers") or () if "extra" not in one]
+    needed = [need for need in metadata.requires("diffusers") or () if "extra" not in need]
     text = SETUP.format(version=metadata.version("diffusers"), needed=needed)
     (folder / "setup.py").write_text(text)
     if percent:
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--scenario", default="storybook-sdpa")
     options = parser.parse_args()
     workload, _, technique = options.scenario.rpartition("-")
-    found = [find_scenario(workload, technique)]
+    chosen = [find_scenario(workload, technique)]
     verdicts: Counter[str] = Counter()
     differ: Counter[str] = Counter()
     took_s: list[float] = []
@@ -93,9 +93,9 @@ def main() -> None:
                 RemoteSide("head", head, Settings(device="cpu"), folder),
             )
             with load() if options.load else nullcontext(), closing(sides[0]), closing(sides[1]):
-                exact = Comparing(*sides, metrics=EXACT, show=lambda text: None).run(found)
+                exact = Comparing(*sides, metrics=EXACT, show=lambda text: None).run(chosen)
                 start_s = time.monotonic()
-                timed = Comparing(*sides, metrics=("latency",), show=lambda text: None).run(found)
+                timed = Comparing(*sides, metrics=("latency",), show=lambda text: None).run(chosen)
             took_s.append(time.monotonic() - start_s)
             for figure in exact.figures:
                 differ[figure.verdict.metric] += figure.base != figure.head

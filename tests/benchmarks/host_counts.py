@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -31,6 +30,7 @@ from fixtures.records.host_work import HostWork
 from fixtures.records.run import RESULTS
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
+from fixtures.studies.power.load import load
 
 SCENARIOS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "cpu": [
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
     not_counted_s: float = 0.0
 
 
-Found = dict[str, Seen]
+SeenById = dict[str, Seen]
 """By scenario."""
 
 
@@ -73,49 +73,29 @@ class _NotCounted:
         return HostWork()
 
 
-def _observe_all(device_key: str, seed: int, with_cost: bool) -> Found:
+def _observe_all(device_key: str, seed: int, with_cost: bool) -> SeenById:
     """What a fresh process sees, in an order of its own."""
     device = open_device(device_key, DEFAULT_PROFILE)
     order = list(SCENARIOS[device_key])
     random.Random(seed).shuffle(order)
     if with_cost:
         observation.observe(find_scenario(*order[0]), device)  # imports, once for all
-    counting, found = observation._host_calls, {}
+    counting, seen = observation._host_calls, {}
     for workload, technique in order:
         scenario = find_scenario(workload, technique)
         took_s = []
-        for how in (counting, lambda *_: (_NotCounted(), True))[: 2 if with_cost else 1]:
+        for how in (counting, lambda *_: _NotCounted())[: 2 if with_cost else 1]:
             observation._host_calls = how  # type: ignore[assignment]
             start_s = time.perf_counter()
             observed = observation.observe(scenario, device)
             took_s.append(time.perf_counter() - start_s)
             if how is counting:
                 work = observed.host_work
-        found[scenario.id] = Seen(work, *took_s)
-    return found
+        seen[scenario.id] = Seen(work, *took_s)
+    return seen
 
 
-def _spin(until: float) -> None:
-    while time.monotonic() < until:
-        pass
-
-
-@contextmanager
-def _load() -> Iterator[None]:
-    """Keep every core busy."""
-    until = time.monotonic() + 3600
-    spinning = [SPAWN.Process(target=_spin, args=(until,)) for _ in range(os.cpu_count() or 1)]
-    for one in spinning:
-        one.start()
-    try:
-        yield
-    finally:
-        for one in spinning:
-            one.kill()
-            one.join()
-
-
-def _in_fresh_process(device_key: str, seed: int, *, with_cost: bool = False) -> Found:
+def _in_fresh_process(device_key: str, seed: int, *, with_cost: bool = False) -> SeenById:
     with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
         return pool.submit(_observe_all, device_key, seed, with_cost).result()
 
@@ -139,30 +119,30 @@ def _in_workers(device_key: str) -> dict[str, HostWork]:
     return {id_: record.host_work for id_, record in run.scenarios.items()}
 
 
-def _seen_by(device_key: str, seed: int) -> Found:
+def _seen_by(device_key: str, seed: int) -> SeenById:
     """What the process of this number sees."""
-    with _load() if seed % 4 == 1 else nullcontext():
-        found = _in_fresh_process(device_key, seed, with_cost=seed % 4 == 0)
+    with load() if seed % 4 == 1 else nullcontext():
+        seen = _in_fresh_process(device_key, seed, with_cost=seed % 4 == 0)
     print(f"  {device_key}: process {seed}", file=sys.stderr)
-    return found
+    return seen
 
 
 def _trial(device_key: str, processes: int, at_once: int) -> bool:
     """Print what was seen on one device; whether every process saw the same."""
     with ThreadPoolExecutor(at_once) as pool:
-        all_found = list(pool.map(partial(_seen_by, device_key), range(processes)))
-    alone = all_found[::4]
-    seen = [{id_: one.work for id_, one in found.items()} for found in all_found]
+        by_process = list(pool.map(partial(_seen_by, device_key), range(processes)))
+    alone = by_process[::4]
+    seen = [{id_: each.work for id_, each in by_id.items()} for by_id in by_process]
     if device_key == "simulated":
         seen.append(_in_workers(device_key))
     equal = True
     for id_ in sorted(seen[0]):
-        works = [one[id_] for one in seen]
+        works = [by_id[id_] for by_id in seen]
         different = sum(work != works[0] for work in works)
         equal = equal and not different and bool(works[0])
         calls = sum(calls.functions + calls.builtins for calls in works[0].step.packages.values())
-        counted_s = median(one[id_].counted_s for one in alone)
-        not_counted_s = median(one[id_].not_counted_s for one in alone)
+        counted_s = median(by_id[id_].counted_s for by_id in alone)
+        not_counted_s = median(by_id[id_].not_counted_s for by_id in alone)
         print(
             f"| `{id_}` | {device_key} | {calls:,} | {len(works[0].call.functions)} | "
             f"{len(works)} | {different} | {not_counted_s:.2f} | {counted_s:.2f} | "

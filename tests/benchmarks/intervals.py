@@ -71,8 +71,8 @@ def main(sides: Sequence[tuple[int, int]] = SIDES) -> None:
     print("| noise | baseline + new | t | moderated t | bootstrap |\n|---|---|---|---|---|")
     for name, noise in NOISES.items():
         for processes, samples in sides:
-            found = rates(noise, processes, samples)
-            cells = " | ".join(f"{rate:.2%}" for rate in found.values())
+            wrong = rates(noise, processes, samples)
+            cells = " | ".join(f"{rate:.2%}" for rate in wrong.values())
             print(f"| {name} | {processes} + {samples} | {cells} |", flush=True)
 
 

@@ -29,19 +29,19 @@ def main(processes: int) -> None:
     """Sample in turn, and print what each process and each way says."""
     scenario = find_scenario("storybook", "fp32")
     ways: dict[str, Device] = {"on one core": CpuDevice(), "alternating": Alternating()}
-    found: dict[str, list[Timing]] = {name: [] for name in ways}
+    taken: dict[str, list[Timing]] = {name: [] for name in ways}
     for _ in range(processes):
         for name, device in ways.items():
             start_s = time.perf_counter()
             timing = in_fresh_process(device)(scenario, Plan())
             took_s = time.perf_counter() - start_s
-            found[name].append(timing)
+            taken[name].append(timing)
             sample = timing.sample
             print(
                 f"{name}: x{math.exp(sample.log_ratio):.4f}, standard error "
                 f"{sample.standard_error:.2%}, {took_s:.1f} s, {timing.evidence.sentence()}"
             )
-    for name, timings in found.items():
+    for name, timings in taken.items():
         spread = statistics.stdev(timing.sample.log_ratio for timing in timings)
         print(f"{name}: {processes} processes differ by {spread:.2%} (standard deviation)")
 
