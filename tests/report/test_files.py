@@ -185,6 +185,7 @@ def test_a_full_disk_leaves_the_old_report_and_says_so(
 # As pytest writes them
 
 
+@pytest.mark.long
 def test_a_run_writes_its_report_and_names_the_files(tmp_path: Path) -> None:
     folder = tmp_path / "report"
     result = run_suite(f"--perf-report={folder}", "-k", "test_activation and [storybook-bf16]")
@@ -194,6 +195,7 @@ def test_a_run_writes_its_report_and_names_the_files(tmp_path: Path) -> None:
     assert list(RESULTS.read(folder / "results.json").scenarios) == ["storybook-bf16"]
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_measured(
     tmp_path: Path,
 ) -> None:

@@ -87,9 +87,24 @@ def illustrated_run() -> RunRecord:
 
 
 def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
-    bodies = [body for body in read(RUN).attributes("tbody") if "data-name" in body]
+    reader = read(RUN)
+    bodies = [body for body in reader.attributes("tbody") if "data-name" in body]
     assert [body["data-name"] for body in bodies] == ["storybook-fp32", "storybook-fp16"]
     assert [body["data-status"] for body in bodies] == ["pass", "regression"]
+    for choice in reader.attributes("select"):
+        assert f"data-{choice['id']}" in bodies[0]
+
+
+def test_what_the_script_and_the_rows_name_is_there() -> None:
+    """Whether a click does what it should, the long tests see in a browser."""
+    text = page(illustrated_run(), strict=False)
+    reader = read(illustrated_run())
+    ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
+    assert len(ids) == len({*ids})
+    assert {*re.findall(r'byId\("(\w+)"\)', text)} <= {*ids}
+    openers = [b["aria-controls"] for b in reader.attributes("button") if "aria-controls" in b]
+    assert len(openers) == 3
+    assert {*openers} <= {*ids}
 
 
 def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() -> None:
