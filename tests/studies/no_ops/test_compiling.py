@@ -7,16 +7,14 @@ import torch
 from fixtures.studies.no_ops.calls import calls
 from fixtures.studies.no_ops.compiling import compiling_counted
 from fixtures.studies.no_ops.trial import Found
-from tests.studies.no_ops.trying import found_by, tried
-from tests.support.small_workloads import small_workload
+from tests.studies.no_ops.trying import STEPS, found_by, tried
 
 
 def test_blocks_that_are_called_act() -> None:
-    steps = small_workload("flux").call.steps
     found = tried(calls()["torch_compile"])
 
     # One block and two single ones, once in each step.
-    why = f"calls of compiled blocks (3 of 3) 0 -> {3 * steps}"
+    why = f"calls of compiled blocks (3 of 3) 0 -> {3 * STEPS}"
     assert found == Found("this", "acts", why)
 
 
@@ -34,7 +32,7 @@ def test_a_model_that_accepts_it_and_never_calls_a_compiled_block_is_silent() ->
 
 
 def test_a_model_without_repeated_blocks_refuses() -> None:
-    found = tried(calls()["torch_compile"], "cogvideox-5b")
+    found = found_by("pipeline.vae.compile_repeated_blocks()")
 
     assert found.verdict == "refused"
     assert found.why.startswith("ValueError: `_repeated_blocks` attribute is empty.")

@@ -13,17 +13,15 @@ import pytest
 
 from fixtures.devices import Device
 from fixtures.devices.phases import denoiser
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.studies.no_ops.calls import BY_LIBRARIES, QUANTIZED, call_of, calls, technique_of
 from fixtures.studies.no_ops.comparison import difference
 from fixtures.studies.no_ops.making import PLAIN, Call, reloaded
-from fixtures.studies.no_ops.trial import Found, Trials
+from fixtures.studies.no_ops.trial import Found
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.quantized import load_quantized, with_config
 from fixtures.workloads import Workload
-from tests.studies.no_ops.trying import tried
+from tests.studies.no_ops.trying import trials, tried
 from tests.support.libraries import skipped_without_libraries
-from tests.support.small_workloads import small_workload
 
 Apply = Callable[[Workload, Device], Iterator[Any]]
 
@@ -74,11 +72,9 @@ def test_what_loading_alone_changes_is_not_the_technique() -> None:
     assert tried(replace(call, beside=call.making)) == Found("this", "silent")
 
 
-def test_loading_again_changes_nothing_on_these_workloads() -> None:
-    for name in ("sd15", "flux"):
-        trials = Trials(small_workload(name), SimulatedDevice("h200"))
-
-        assert not difference(trials.without()[0], trials.without(reloaded)[0]), name
+@pytest.mark.parametrize("name", ["flux", pytest.param("sd15", marks=pytest.mark.long)])
+def test_loading_again_changes_nothing(name: str) -> None:
+    assert not difference(trials(name).without()[0], trials(name).without(reloaded)[0])
 
 
 def test_a_technique_that_quantizes_is_compared_with_weights_that_are_loaded_again() -> None:
@@ -97,9 +93,7 @@ def test_a_technique_that_cannot_be_applied_is_refused() -> None:
 
 
 def test_what_a_technique_is_compared_with_is_run_once() -> None:
-    trials = Trials(small_workload("flux"), SimulatedDevice("h200"))
-
-    assert trials.without(reloaded) is trials.without(reloaded)
+    assert trials("flux").without(reloaded) is trials("flux").without(reloaded)
 
 
 @pytest.mark.parametrize("name", [needing(one) for one in QUANTIZED])

@@ -24,6 +24,8 @@ from fixtures.techniques import CATALOGUE
 from tests.studies.no_ops.trying import found_by
 
 LIBRARIES = {"torchao", "optimum-quanto", "tomesd", "DeepCache", "gguf", "bitsandbytes"}
+TAKE_SDPA = ("sd15", "sdxl", "pixart-sigma")
+OTHERS = [name for name in by_class(every=False).values() if name != "sd15"]
 NEEDING_LIBRARIES = {*QUANTIZED, *BY_LIBRARIES}
 
 
@@ -116,10 +118,11 @@ def test_versions_are_those_of_what_is_called_and_installed(
     assert list(versions().items()) == list(found.items())[1:]
 
 
-@pytest.mark.parametrize("name", by_class(every=False).values())
+@pytest.mark.parametrize(
+    "name", ["sd15", *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)]
+)
 def test_sdpa_is_what_those_have_that_take_it(name: str) -> None:
     code = CATALOGUE["sdpa"].code
     assert isinstance(code, str)
-    takes_it = name in ("sd15", "sdxl", "pixart-sigma")
 
-    assert found_by(code, name).verdict == ("silent" if takes_it else "refused")
+    assert found_by(code, name).verdict == ("silent" if name in TAKE_SDPA else "refused")
