@@ -208,7 +208,7 @@ def test_a_claim_against_no_technique_is_refused(tmp_path: Path) -> None:
     claiming = TECHNIQUE.replace("0.99", "0.99, claims=[less(LATENCY, than='nothing')]").replace(
         "import technique",
         "import technique\n"
-        "from fixtures.records.metrics import LATENCY\n"
+        "from fixtures.metrics.latency import LATENCY\n"
         "from fixtures.techniques.technique import less",
     )
     path = written(tmp_path, claiming)
