@@ -218,7 +218,7 @@ def test_the_tables_and_the_file_say_what_was_replayed(
     stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "out"
-    assert main(["replay", str(stored), "--draws", "10", "--perf-report", str(folder)]) == 0
+    assert main(["replay", str(stored), "--draws", "2", "--perf-report", str(folder)]) == 0
     samples = read([stored])
     rates = RATES.read(folder / "power.json")
     assert capsys.readouterr().out == markdown(rates) + "\n"
