@@ -122,7 +122,9 @@ def test_less_precise_storage_is_seen() -> None:
         technique: ssim(drawn(technique).images, image_of_the_cpu())
         for technique in ("layerwise_casting", "bf16", "fp16")
     }
-    assert 0.9 < likeness["layerwise_casting"] < likeness["bf16"] < likeness["fp16"] < 1
+    assert likeness["fp16"] > 0.9999
+    assert 0.9 < likeness["layerwise_casting"] < 0.9999
+    assert 0.9 < likeness["bf16"] < 0.9999
 
 
 @pytest.mark.long
@@ -195,7 +197,7 @@ def test_a_weight_that_is_changed_on_the_device_changes_the_image(technique: str
     scenario = Scenario(workload_of("drawing"), CATALOGUE[technique])
     with scenario.running(shared_device()) as pipeline:
         with torch.no_grad():
-            weights_of_the_first_convolution(pipeline.unet).mul_(5)
+            weights_of_the_first_convolution(pipeline.unet).mul_(-20)
         images = scenario.workload.draw(pipeline, steps=STEPS)
         del pipeline
     assert ssim(images, image_of_the_cpu()) < 0.95
