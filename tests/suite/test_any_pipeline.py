@@ -13,6 +13,7 @@ from tests.support.running import run_suite
 SIMULATED = ("--perf-device", "simulated")
 
 
+@pytest.mark.long
 def test_a_folder_of_configurations_is_recorded_and_then_judged(tmp_path: Path) -> None:
     folder = write_pipeline("DDIMPipeline", tmp_path / "faces")
     options = (*SIMULATED, f"--perf-weights={folder}", f"--perf-baselines={tmp_path / 'mine'}")
