@@ -1,29 +1,30 @@
-"""A side that measures nothing: `python -m tests.support.fake_side KIND` speaks the protocol.
+"""Sides that measure nothing, in this process: `in_process` puts them in the place of real ones.
 
-`KIND` is `sound`, or how it fails: `import`, `crash`, `hang`, `garble`, `refuse`; or how its
-figures differ: `more` memory, operations and host calls, `less` of all, `white` images, `slow`
-rounds; or what becomes of a scenario: `absent` where it is unsupported, `idle` where the technique
-is not in effect, `broken` where it fails, `untimed` where its rounds fail; or `elsewhere`, on
-another device.
+The interpreter of a side names its kind: `sound`, or how it fails: `import`, `crash`, `hang`,
+`garble`, `refuse`; or how its figures differ: `more` memory, operations and host calls, `less` of
+all, `white` images, `slow` rounds; or what becomes of a scenario: `absent` where it is unsupported,
+`idle` where the technique is not in effect, `broken` where it fails, `untimed` where its rounds
+fail; or `elsewhere`, on another device.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import time
+import queue
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from fixtures.commands.compare import remote_side
 from fixtures.commands.compare.messages import (
     OPENING,
     REQUEST,
     RESPONSE,
     Failure,
     Opened,
-    Placed,
     Recording,
     Request,
     Response,
@@ -37,7 +38,6 @@ from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
 from tests.support.runs import MIB, host_work
 
-COMMAND = [sys.executable, "-m", "tests.support.fake_side"]
 ROUND_S = 0.1
 FAILURES = {
     "absent": Failure(Outcome.UNSUPPORTED, "needs diffusers 0.33 or later, this is 0.30.0"),
@@ -57,7 +57,7 @@ def empty_run(kind: str) -> RunRecord:
 def opened(kind: str) -> Opened | Failure:
     if kind == "refuse":
         return Failure(Outcome.BROKEN, "no such accelerator")
-    return Opened("cpu", "replay", has_clock=True, shares_core=False, run=empty_run(kind))
+    return Opened("simulated", has_clock=True, shares_core=False, run=empty_run(kind))
 
 
 def recording(kind: str, request: Request, folder: Path) -> Recording | Failure:
@@ -82,9 +82,9 @@ def noise() -> Any:
     return np.random.default_rng(0).random((1, 16, 16, 3))
 
 
-def timed(kind: str, request: Request) -> Placed | Round | Evidence | Failure | None:
+def timed(kind: str, request: Request) -> int | Round | Evidence | Failure | None:
     if request.action == "place":
-        return Placed(os.getpid())
+        return os.getpid()
     if request.action == "evidence":
         return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
     if request.action != "round":
@@ -95,28 +95,39 @@ def timed(kind: str, request: Request) -> Placed | Round | Evidence | Failure | 
     return Round(round_s, 2 * round_s)
 
 
-def response(kind: str, request: Request, folder: Path) -> Response:
-    if request.technique == "bf16":
-        if kind == "crash":
-            print("first", "the last thing it said", sep="\n", file=sys.stderr, flush=True)
-            sys.exit(3)
-        if kind == "hang":
-            time.sleep(600)
-        if kind == "garble":
-            return Response(Round(1.0, 1.0))
-    if request.action == "record":
-        return Response(recording(kind, request, folder))
-    return Response(timed(kind, request))
+class FakeLineProcess:
+    """A `LineProcess` of one kind, as which each scenario `bf16` responds."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self.kind = command[0]
+        self.folder: Path | None = None
+
+    def exchange(self, line: str, limit_s: float) -> str:
+        """What it responds with."""
+        return RESPONSE.dump(Response(self.content(line))) + "\n"
+
+    def content(self, line: str) -> Any:
+        if self.kind == "import":
+            raise EOFError("code 1: ImportError: cannot import name 'FLAX_WEIGHTS_NAME'")
+        if self.folder is None:
+            self.folder = Path(OPENING.load(line, "the first line").folder)
+            return opened(self.kind)
+        request = REQUEST.load(line, "a line")
+        if request.technique == "bf16":
+            if self.kind == "crash":
+                raise EOFError("code 3: the last thing it said")
+            if self.kind == "hang":
+                raise queue.Empty
+            if self.kind == "garble":
+                return Round(1.0, 1.0)
+        if request.action == "record":
+            return recording(self.kind, request, self.folder)
+        return timed(self.kind, request)
+
+    def end(self, limit_s: float = 0.0) -> None:
+        """Nothing to end."""
 
 
-def main(kind: str) -> None:
-    if kind == "import":
-        raise ImportError("cannot import name 'FLAX_WEIGHTS_NAME'")
-    folder = Path(OPENING.load(sys.stdin.readline(), "the first line").folder)
-    print(RESPONSE.dump(Response(opened(kind))), flush=True)
-    for line in sys.stdin:
-        print(RESPONSE.dump(response(kind, REQUEST.load(line, "a line"), folder)), flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+def in_process(patch: pytest.MonkeyPatch) -> None:
+    """Let every side be a fake of the kind that its command begins with."""
+    patch.setattr(remote_side, "LineProcess", FakeLineProcess)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fixtures.commands.compare.environments import PROJECT
 from fixtures.commands.compare.installer import run
-from fixtures.commands.worktrees import git
+from fixtures.commands.checkout import git
 
 PYPROJECT = """
 [build-system]

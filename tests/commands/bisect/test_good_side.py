@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,40 +18,36 @@ from fixtures.commands.errors import CommandError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
-from tests.support.fake_side import COMMAND
+from tests.support.fake_side import in_process
 
 KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==0.42.0": "broken"}
-FOUND = [find_scenario("storybook", "bf16")]
-
-
-@dataclass(frozen=True)
-class FakeEnvironment(Environment):
-    """A fake side, by the release of diffusers."""
-
-    @property
-    def command(self) -> list[str]:
-        return [*COMMAND, KINDS[self.requirements.split()[0]]]
 
 
 class FakeEnvironments(Environments):
     """Has no other releases than these."""
 
     def prepare(self, requirements: Requirements) -> Environment:
-        if str(requirements).split()[0] not in KINDS:
+        release = requirements.texts[0]
+        if release not in KINDS:
             raise InstallationError(f"{requirements} cannot be installed: no such release")
-        return FakeEnvironment(Path("python"), str(requirements))
+        return Environment(Path(KINDS[release]), str(requirements))
 
 
 def good_side(folder: Path, release: str) -> GoodSide:
-    question, installed = Criterion("counts", "worse"), Requirements.parse([release])
-    environments = FakeEnvironments(folder)
-    return GoodSide(installed, question, FOUND, Settings(), Limits(), folder, environments)
+    return GoodSide(
+        Requirements.parse([release]),
+        Criterion("counts", "worse"),
+        [find_scenario("storybook", "bf16")],
+        Settings(),
+        Limits(),
+        FakeEnvironments(folder),
+    )
 
 
 @pytest.fixture
-def good(tmp_path: Path) -> Iterator[GoodSide]:
-    side = good_side(tmp_path, "diffusers==0.40.0")
-    with closing(side):
+def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GoodSide]:
+    in_process(monkeypatch)
+    with closing(good_side(tmp_path, "diffusers==0.40.0")) as side:
         yield side
 
 
@@ -63,7 +58,7 @@ def test_candidates_are_compared_with_one_process_of_the_good_side(good: GoodSid
     assert more.outcome is StepOutcome.BAD
     assert more.figures == "storybook-bf16 operations 14 -> 15 (+7.1 %)"
     assert more.environment == "diffusers==0.41.0 transformers==5.23.0"
-    assert len(good.running) == 1
+    assert len(good._running) == 1
 
 
 def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None:
@@ -72,8 +67,15 @@ def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None
     assert "cannot be installed: no such release" in step.figures
 
 
-def test_a_good_side_that_fails_ends_the_bisection(tmp_path: Path) -> None:
-    with closing(good_side(tmp_path, "diffusers==0.42.0")) as broken:
-        words = "the good one cannot be measured: storybook-bf16: not compared: on base"
-        with pytest.raises(CommandError, match=words):
-            broken.test("0.40.0", Requirements.parse(["diffusers==0.40.0"]))
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ("diffusers==0.42.0", "the good one cannot be measured: storybook-bf16: not compared: on"),
+        ("diffusers==0.43.0", "cannot be installed: no such release"),
+    ],
+)
+def test_a_good_side_that_fails_ends_the_bisection(
+    good: GoodSide, tmp_path: Path, release: str, words: str
+) -> None:
+    with closing(good_side(tmp_path, release)) as broken, pytest.raises(CommandError, match=words):
+        broken.test("0.40.0", Requirements.parse(["diffusers==0.40.0"]))

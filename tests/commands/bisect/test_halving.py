@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.commands.bisect.halving import Found, NothingFoundError, StepOutcome, first_bad
@@ -26,6 +26,7 @@ class Places:
         return StepOutcome.BAD if place >= self.bad_from else StepOutcome.GOOD
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1))))
 def test_the_first_bad_one_is_found_within_the_bound(case: tuple[int, int]) -> None:
     count, bad_from = case
@@ -37,6 +38,7 @@ def test_the_first_bad_one_is_found_within_the_bound(case: tuple[int, int]) -> N
     assert 0 not in places.tested
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 400))
 def test_the_last_one_is_tested_where_nothing_else_is_bad(count: int) -> None:
     places = Places(count)
@@ -46,6 +48,7 @@ def test_the_last_one_is_tested_where_nothing_else_is_bad(count: int) -> None:
     assert len(places.tested) + 1 <= math.ceil(math.log2(count)) + 1
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(3, 60).flatmap(
         lambda n: st.tuples(

@@ -2,69 +2,77 @@
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures.commands.bisect import __main__ as command
-from fixtures.commands.bisect import command_line, releases
-from fixtures.commands.bisect.good_side import GoodSide
+from fixtures.commands.bisect import candidates
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Step
+from fixtures.commands.checkout import git
 from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from tests.support.own_catalogue import TECHNIQUE, nothing_kept
+from tests.support.tiny_package import TinyPackage
 
 RELEASES = [f"0.{number}.0" for number in range(20, 43)]
-ASKED = ["--package", "diffusers", "--good", "0.20.0", "--bad", "0.42.0", "-k", "sd15-bf16"]
-ARGUMENTS = [*ASKED, "--metric", "peak_memory"]
+ASKED = ["-k", "sd15-bf16", "--metric", "peak_memory"]
+ARGUMENTS = ["--package", "diffusers", "--good", "0.20.0", "--bad", "0.42.0", *ASKED]
 
 
 class FakeGoodSide:
-    """Releases are bad from `bad_from` on; the measurement number `killed_at` does not end."""
+    """Candidates are bad from `bad_from` on; the measurement number `killed_at` does not end."""
 
     def __init__(self) -> None:
         self.bad_from = 33
         self.killed_at = 99
+        self.skipped: set[int] = set()
         self.good_fails = False
-        self.measured: list[str] = []
+        self.measured: list[int] = []
         self.extra_requirements: list[str] = []
+
+    def opened(self, requirements: Requirements, *_: Any) -> FakeGoodSide:
+        assert requirements.texts[1:] == self.extra_requirements
+        return self
+
+    def close(self) -> None:
+        """Nothing runs."""
 
     def test(self, name: str, candidate: Requirements) -> Step:
         if len(self.measured) == self.killed_at:
             raise KeyboardInterrupt
         if self.good_fails:
             raise CommandError("the good one cannot be measured: no")
-        assert candidate.texts == [f"diffusers=={name}", *self.extra_requirements]
-        self.measured.append(name)
-        bad = int(name.split(".")[1]) >= self.bad_from
-        outcome = StepOutcome.BAD if bad else StepOutcome.GOOD
+        assert candidate.texts[1:] == self.extra_requirements
+        number = self.number(candidate.texts[0])
+        self.measured.append(number)
+        outcome = StepOutcome.BAD if number >= self.bad_from else StepOutcome.GOOD
+        outcome = StepOutcome.SKIPPED if number in self.skipped else outcome
         return Step(name, outcome, "1 MiB -> 2 MiB", "packages")
+
+    def number(self, text: str) -> int:
+        """Of a release its minor version, of a checkout what its module says."""
+        if "file://" in text:
+            said = Path(text.partition("file://")[2], "tiny.py").read_text()
+            return int(said.partition("'")[2].rstrip("'\n"))
+        return int(text.split(".")[1])
 
 
 @pytest.fixture
 def good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeGoodSide:
     fake = FakeGoodSide()
-
-    @contextlib.contextmanager
-    def opened(options: argparse.Namespace, requirements: Requirements) -> Iterator[FakeGoodSide]:
-        assert requirements.texts == ["diffusers==0.20.0", *fake.extra_requirements]
-        yield fake
-
     printed = f"diffusers\nAvailable versions: {', '.join(reversed(RELEASES))}\n"
-    monkeypatch.setattr(GoodSide, "opened", opened)
-    monkeypatch.setattr(command_line, "BISECTIONS", tmp_path)
-    monkeypatch.setattr(
-        command,
-        "releases_between",
-        partial(releases.releases_between, index=lambda package: printed),
-    )
+    releases = partial(candidates.releases_between, index=lambda package: printed)
+    monkeypatch.setattr(command, "GoodSide", fake.opened)
+    monkeypatch.setattr(command, "selected", lambda *asked: [])
+    monkeypatch.setattr(command, "BISECTIONS", tmp_path / "bisections")
+    monkeypatch.setattr(command, "releases_between", releases)
     return fake
 
 
@@ -76,7 +84,7 @@ def test_the_release_is_found_within_the_bound_and_said(
     assert "23 releases from 0.20.0 to 0.42.0: at most 5 to test" in said
     assert "first bad: diffusers 0.33.0 (last good: 0.32.0): 1 MiB -> 2 MiB" in said
     assert "nox -s compare -- --base diffusers==0.32.0 --head diffusers==0.33.0" in said
-    assert len(good.measured) + 1 <= math.ceil(math.log2(23)) + 1
+    assert len(good.measured) <= math.ceil(math.log2(23))
 
 
 def test_the_comparison_that_is_printed_is_of_what_was_chosen(
@@ -90,7 +98,7 @@ def test_the_comparison_that_is_printed_is_of_what_was_chosen(
     assert f'--head diffusers==0.33.0 {chosen} -k "sd15-bf16"' in capsys.readouterr().out
 
 
-def test_interrupted_in_the_middle_the_same_command_continues(
+def test_interrupted_it_continues_and_fresh_measures_all_again(
     good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good.killed_at = 3
@@ -99,16 +107,61 @@ def test_interrupted_in_the_middle_the_same_command_continues(
     good.killed_at = 99
     assert command.main(ARGUMENTS) == 0
     assert capsys.readouterr().out.count("(cached from before)") == 3
-    assert len(good.measured) == len(set(good.measured)) <= 5
-
-
-def test_fresh_measures_all_again(good: FakeGoodSide) -> None:
-    assert command.main(ARGUMENTS) == 0
     count = len(good.measured)
-    assert command.main(ARGUMENTS) == 0
-    assert len(good.measured) == count
+    assert count == len(set(good.measured)) <= 5
     assert command.main([*ARGUMENTS, "--fresh"]) == 0
     assert len(good.measured) == 2 * count
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> TinyPackage:
+    """Of twelve commits, each with a number."""
+    package = TinyPackage(tmp_path / "tiny")
+    module = package.folder / "src" / "tiny" / "__init__.py"
+    module.parent.mkdir(parents=True)
+    module.write_text('__version__ = "1.0"\n')
+    for number in range(12):
+        package.commit(str(number))
+    return package
+
+
+def test_the_commit_is_found_and_the_checkout_stays_as_it_is(
+    good: FakeGoodSide, package: TinyPackage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (package.folder / "mine").write_text("not committed")
+    before = git(package.folder, "status", "--porcelain", "--branch")
+    good.bad_from, good.killed_at = 7, 2
+    arguments = ["--checkout", str(package.folder), "--good", "main~11", "--bad", "main", *ASKED]
+    assert command.main(arguments) == 130
+    good.killed_at = 99
+    assert command.main(arguments) == 0
+    said = capsys.readouterr().out
+    assert " 0: at most 4 to test" not in said
+    assert "12 commits from " in said
+    assert said.count("(cached from before)") == 2
+    assert len(good.measured) <= 4
+    last_line = said.splitlines()[-1]
+    assert last_line.startswith(f"first bad: {git(package.folder, 'rev-parse', 'main~4')[:10]} ")
+    assert f" 7 (last good: {git(package.folder, 'rev-parse', 'main~5')[:10]} " in last_line
+    assert git(package.folder, "status", "--porcelain", "--branch") == before
+    assert len(git(package.folder, "worktree", "list").splitlines()) == 1
+    git(package.folder, "checkout", "--quiet", "--detach", "main~4")
+    moved = [*arguments[:-4], "--bad", "HEAD", *ASKED]
+    count = len(good.measured)
+    assert command.main(moved) == 0
+    assert len(good.measured) > count, "a revision that stands for another commit"
+
+
+def test_commits_that_cannot_be_tested_are_named_together(
+    good: FakeGoodSide, package: TinyPackage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good.bad_from, good.skipped = 7, {6, 7}
+    arguments = ["--checkout", str(package.folder), "--good", "main~11", "--bad", "main", *ASKED]
+    assert command.main(arguments) == 0
+    untested, found = capsys.readouterr().out.splitlines()[-2:]
+    assert untested.startswith("cannot be tested, and may be the first bad one as well: ")
+    assert untested.endswith(" 7")
+    assert found.split(" (last good: ")[0].endswith(" 8")
 
 
 def test_what_moves_beside_the_candidates_is_resolved_once_and_is_part_of_the_question(
@@ -135,53 +188,6 @@ def test_what_moves_beside_the_candidates_is_resolved_once_and_is_part_of_the_qu
     assert len(good.measured) == 2 * count, "another question"
 
 
-@pytest.mark.parametrize("word", ['"transformers', "it's", "transformers=5"])
-def test_company_that_cannot_be_read_is_one_sentence(
-    good: FakeGoodSide, capsys: pytest.CaptureFixture[str], word: str
-) -> None:
-    assert command.main([*ARGUMENTS, "--with", word]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("bisect: ")
-    assert said.count("\n") == 1
-    assert good.measured == []
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"null", b'{"steps": null}', b'{"steps": [{"candidate": 1}]}', b"\xff"]
-)
-def test_broken_steps_are_measured_again(
-    good: FakeGoodSide, tmp_path: Path, content: bytes
-) -> None:
-    assert command.main(ARGUMENTS) == 0
-    count = len(good.measured)
-    (cached,) = tmp_path.glob("*.json")
-    cached.write_bytes(content)
-    assert command.main(ARGUMENTS) == 0
-    assert len(good.measured) == 2 * count
-
-
-def test_a_folder_in_the_place_of_the_steps_is_one_sentence(
-    good: FakeGoodSide, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command.main(ARGUMENTS) == 0
-    (cached,) = tmp_path.glob("*.json")
-    cached.unlink()
-    cached.mkdir()
-    for extra in ([], ["--fresh"]):
-        capsys.readouterr()
-        assert command.main([*ARGUMENTS, *extra]) == 2
-        said = capsys.readouterr().err
-        assert f"bisect: {cached} cannot be written (" in said
-        assert said.count("\n") == 1
-
-
-def test_a_branch_that_moved_is_another_question(tmp_path: Path) -> None:
-    """Steps that were compared with the commit that it was are not taken for those of another."""
-    options = command_line.parsed(["--checkout", ".", "--good", "main", *ARGUMENTS[4:]], "")
-    paths = {command_line.step_cache(options, good=commit).path for commit in ("a", "b", "a")}
-    assert len(paths) == 2
-
-
 def test_nothing_found_is_said_with_its_own_code(
     good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,14 +196,41 @@ def test_nothing_found_is_said_with_its_own_code(
     assert "the last one is as good as the first" in capsys.readouterr().err
 
 
-def test_what_cannot_continue_is_one_sentence(
-    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
-) -> None:
+def spoil(good: FakeGoodSide, folder: Path) -> None:
+    """A folder in the place of the steps."""
+    assert command.main(ARGUMENTS) == 0
+    (cached,) = (folder / "bisections").glob("*.json")
+    cached.unlink()
+    cached.mkdir()
+
+
+def break_good(good: FakeGoodSide, folder: Path) -> None:
     good.good_fails = True
-    assert command.main(ARGUMENTS) == 2
-    assert capsys.readouterr().err == "bisect: the good one cannot be measured: no\n"
-    assert command.main([*ARGUMENTS, "--bad", "9.9.9"]) == 2
-    assert "diffusers 9.9.9 is not a release" in capsys.readouterr().err
-    gone = ["--checkout", "gone", *ARGUMENTS[2:]]
-    assert command.main(gone) == 2
-    assert "bisect: git rev-parse" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("prepare", "arguments", "words"),
+    [
+        (break_good, ARGUMENTS, "the good one cannot be measured: no"),
+        (None, [*ARGUMENTS, "--bad", "9.9.9"], "diffusers 9.9.9 is not a release"),
+        (None, ["--checkout", "gone", *ARGUMENTS[2:]], "git log "),
+        (None, [*ARGUMENTS, "--with", '"transformers'], "cannot be read"),
+        (spoil, ARGUMENTS, "cannot be written ("),
+        (spoil, [*ARGUMENTS, "--fresh"], "cannot be written ("),
+    ],
+)
+def test_what_cannot_continue_is_one_sentence(
+    good: FakeGoodSide,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    prepare: Callable[[FakeGoodSide, Path], None] | None,
+    arguments: list[str],
+    words: str,
+) -> None:
+    if prepare is not None:
+        prepare(good, tmp_path)
+    assert command.main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("bisect: ")
+    assert words in said
+    assert said.count("\n") == 1

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fixtures.commands.bisect import __main__ as bisect
-from fixtures.commands.bisect import command_line
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.command_line import parsed
 from fixtures.commands.compare.environments import Environment, Environments
@@ -22,11 +21,11 @@ ENDS = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metr
 @pytest.mark.parametrize(("given", "share"), [("0", 0.0), ("1", 0.01), ("12.5", 0.125)])
 def test_a_percentage_is_allowed_as_a_share(given: str, share: float) -> None:
     assert parsed([*SIDES, "--allow", given], None).allow == share
-    assert command_line.parsed([*ENDS, "--allow", given], "").allow == share
+    assert bisect.parsed([*ENDS, "--allow", given]).allow == share
     assert parsed(SIDES, None).allow == 0.0
 
 
-@pytest.mark.parametrize("given", ["nan", "NaN", "inf", "-inf", "1e308", "-1", "-0.1", "", "much"])
+@pytest.mark.parametrize("given", ["nan", "inf", "1e308", "-0.1", "", "much"])
 @pytest.mark.parametrize(("main", "asked"), [(compare.main, SIDES), (bisect.main, ENDS)])
 def test_what_would_let_everything_pass_is_refused(
     capsys: pytest.CaptureFixture[str],
@@ -45,8 +44,6 @@ def test_what_would_let_everything_pass_is_refused(
     ("option", "words"),
     [
         (["-k", "'sdpa"], "pytest says: "),
-        (["-k", '"'], "pytest says: "),
-        (["-m", "'sdpa"], "pytest says: "),
         (["--base", '"diffusers'], "cannot be read (no closing quotation)"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,14 @@ from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.report import write_comparison
 from fixtures.commands.compare.table import closing_line, render
 from fixtures.commands.errors import CommandError
-from fixtures.records.outcome import Outcome, Side
+from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
-from tests.support.fake_side import COMMAND
+from tests.support.fake_side import in_process
 
-FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
+SCENARIOS = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
 EXACT = ("peak_memory", "counts")
 EXACTLY = Limits(exact=True)
@@ -27,26 +27,21 @@ METRIC_NAMES = {"peak memory", "operations", "host calls (a step)", "SSIM", "lat
 Compare = Callable[..., Compared]
 
 
-@pytest.fixture(scope="module")
-def compare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compare]:
-    """Compares two fake sides by their kinds; each is started once."""
-    folder = tmp_path_factory.mktemp("sides")
-    made: dict[tuple[str, str], RemoteSide] = {}
-
-    def side(name: Side, kind: str) -> RemoteSide:
-        if (name, kind) not in made:
-            made[name, kind] = RemoteSide(name, [*COMMAND, kind], Settings(), folder / kind, 60.0)
-        return made[name, kind]
+@pytest.fixture
+def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compare:
+    """Compares two fake sides by their kinds."""
+    in_process(monkeypatch)
 
     def run(
         base: str, head: str, metrics: Sequence[str] = METRICS, limits: Limits = EXACTLY
     ) -> Compared:
-        sides = (side("base", base), side("head", head))
-        return Comparing(*sides, metrics, limits, show=lambda text: None).run(FOUND)
+        sides = (
+            RemoteSide("base", [base], Settings(), tmp_path),
+            RemoteSide("head", [head], Settings(), tmp_path),
+        )
+        return Comparing(*sides, metrics, limits, show=lambda text: None).run(SCENARIOS)
 
-    yield run
-    for one in made.values():
-        one.close()
+    return run
 
 
 def outcomes(compared: Compared, scenario: str = BF16) -> dict[str, Outcome]:
@@ -187,7 +182,12 @@ def test_what_one_side_cannot_run_is_said_and_does_not_fail(
 def test_a_base_that_fails_while_it_is_timed_leaves_the_latency_out(compare: Compare) -> None:
     compared = compare("untimed", "sound", ("counts", "latency"))
     assert outcomes(compared) == {"operations": Outcome.PASS, "latency": Outcome.UNSUPPORTED}
-    assert compared.figures[1].verdict.not_run == "base"
+    (latency,) = [
+        figure
+        for figure in compared.figures
+        if (figure.verdict.scenario, figure.verdict.metric) == (BF16, "latency")
+    ]
+    assert latency.verdict.not_run == "base"
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     words = f"storybook-fp32, {BF16}: latency not compared: on base: it does not work"

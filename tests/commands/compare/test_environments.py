@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from fixtures.commands.compare.environments import READY, Environments
+from fixtures.commands.compare.environments import MIN_UNUSED_S, READY, Environments
 from fixtures.commands.compare.installer import InstallationError, Installer, index_options, run
 from fixtures.commands.compare.requirements import Requirements, completed
 from tests.commands.compare.test_requirements import checkout
 
+KEPT = {
+    "asked for today": [True] * 4,
+    "running": [True, True, False, True],
+    "locked": [True, True, False, True],
+}
 REQUIREMENTS = Requirements.parse(["diffusers==0.36.0"])
 
 
@@ -93,9 +103,6 @@ def test_one_without_an_interpreter_is_made_anew(
     environments: Environments, installer: FakeUv, harm: str
 ) -> None:
     python = environments.prepare(REQUIREMENTS).python
-    asked = len(installer.asked)
-    environments.prepare(REQUIREMENTS)
-    assert len(installer.asked) == asked
     python.unlink()
     if harm == "a link to nowhere":
         python.symlink_to("/nowhere/python")
@@ -185,6 +192,34 @@ def test_a_checkout_is_installed_anew_every_time(
     environments.prepare(mine)
     environments.prepare(mine)
     assert "--reinstall-package diffusers" in installer.asked[-1]
+
+
+@pytest.mark.parametrize("why_kept", ["nothing", "asked for today", "running", "locked"])
+def test_of_more_than_are_kept_those_unused_for_the_longest_go_if_nobody_uses_them(
+    environments: Environments, monkeypatch: pytest.MonkeyPatch, why_kept: str
+) -> None:
+    monkeypatch.setattr("fixtures.commands.compare.environments.MAX_ENVIRONMENTS", 2)
+    ages_s = {"0.30.0": 4 * MIN_UNUSED_S, "0.31.0": 3 * MIN_UNUSED_S, "0.32.0": 2 * MIN_UNUSED_S}
+    if why_kept == "asked for today":
+        ages_s = dict.fromkeys(ages_s, MIN_UNUSED_S / 2)
+    places: list[Path] = []
+    for version in (*ages_s, "0.33.0"):
+        requirements = Requirements.parse([f"diffusers=={version}"])
+        if version == "0.33.0":
+            for place, age_s in zip(places, ages_s.values(), strict=True):
+                os.utime(place / READY, (time.time() - age_s,) * 2)
+            # It was the oldest; who asks for it again keeps it.
+            environments.prepare(Requirements.parse(["diffusers==0.30.0"]))
+        with ExitStack() as stack:
+            if version == "0.33.0" and why_kept == "running":
+                sleeping = [str(places[1] / "bin" / "python"), "-c", "import time; time.sleep(60)"]
+                process = stack.enter_context(subprocess.Popen(sleeping, executable=sys.executable))
+                stack.callback(process.kill)
+            if version == "0.33.0" and why_kept == "locked":
+                stack.enter_context(FileLock(f"{places[1]}.lock"))
+            places.append(environments.prepare(requirements).python.parent.parent)
+    kept = [place.is_dir() for place in places]
+    assert kept == ([True, False, False, True] if why_kept == "nothing" else KEPT[why_kept])
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: FakeUv) -> None:

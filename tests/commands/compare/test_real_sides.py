@@ -5,77 +5,115 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from diffusers import UNet2DConditionModel
 
 from fixtures.commands.compare import __main__ as command
+from fixtures.commands.compare import remote_side
 from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.messages import OPENING, REQUEST, RESPONSE, Response
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.compare.side_server import SideServer
 from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import across_environments
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.scenarios import find_scenario
+from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
+from fixtures.workloads import WORKLOADS
+from tests.support.patched_side import copying
+from tests.support.simulated_runs import small
 
 SDPA = find_scenario("storybook", "sdpa")
 EXACT = ("peak_memory", "counts", "images")
 SOUND = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
-PATCHED = [sys.executable, "-m", "tests.support.patched_side"]
+TWICE = [sys.executable, "-m", "tests.support.patched_side"]
+Side = Callable[..., RemoteSide]
 
 
-@dataclass
-class Sides:
-    """Two sound sides, one whose denoiser copies its input, and one whose denoiser runs twice."""
+def compared(base: RemoteSide, head: RemoteSide, scenario: Scenario) -> Compared:
+    limits = Limits(exact=True)
+    return Comparing(base, head, EXACT, limits, show=lambda text: None).run([scenario])
 
-    base: RemoteSide
-    head: RemoteSide
-    copying: RemoteSide
-    twice: RemoteSide
+
+class ServerHere:
+    """A side's server in this process; that of `copy` copies the denoiser's input."""
+
+    both = threading.Lock()
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self.copies = command[0] == "copy"
+        self.server: SideServer | None = None
+
+    def exchange(self, line: str, limit_s: float) -> str:
+        with self.both, pytest.MonkeyPatch.context() as patch:
+            if self.copies:
+                patch.setattr(UNet2DConditionModel, "forward", copying)
+            return RESPONSE.dump(self.response(line)) + "\n"
+
+    def response(self, line: str) -> Response:
+        if self.server is None:
+            self.server = SideServer.opened(OPENING.load(line, "the opening"))
+            return Response(self.server.facts())
+        return self.server.respond(REQUEST.load(line, "the request"))
+
+    def end(self, limit_s: float = 0.0) -> None:
+        """Nothing was started."""
+
+
+def test_a_copy_of_the_denoisers_input_is_found_and_everything_else_is_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_side, "LineProcess", ServerHere)
+    monkeypatch.setitem(WORKLOADS, "small", small())
+    settings = Settings(device="simulated")
+    base = RemoteSide("base", ["sound"], settings, tmp_path)
+    head = RemoteSide("head", ["copy"], settings, tmp_path)
+    result = compared(base, head, find_scenario("small", "fp32"))
+    failed = {figure.verdict.metric: figure for figure in result.failed}
+    assert failed["operations"].note == "clone +3"
+    assert failed.keys() == {"operations", "bytes moved", "peak memory (denoiser)"}
+    others = [figure for figure in result.figures if figure.verdict.metric not in failed]
+    assert "peak memory" in {figure.verdict.metric for figure in others}
+    assert all(figure.base == figure.head for figure in others)
 
 
 @pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    """Starts real sides: sound ones, and one whose denoiser runs twice."""
     settings = Settings(device="cpu")
-    folder = tmp_path_factory.mktemp("sides")
+    made: dict[str, RemoteSide] = {}
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        made = Sides(
-            RemoteSide("base", SOUND, settings, folder),
-            RemoteSide("head", SOUND, settings, folder),
-            RemoteSide("head", [*PATCHED, "copy"], settings, folder / "copy"),
-            RemoteSide("head", [*PATCHED, "twice"], settings, folder / "twice"),
-        )
-        for side in (made.base, made.head, made.copying, made.twice):
-            stack.callback(side.close)
-        yield made
+
+        def start(name: str) -> RemoteSide:
+            if name not in made:
+                process = [*TWICE, "twice"] if name == "twice" else SOUND
+                folder = tmp_path_factory.mktemp(name)
+                made[name] = RemoteSide(
+                    "base" if name == "base" else "head", process, settings, folder
+                )
+                stack.callback(made[name].close)
+            return made[name]
+
+        yield start
 
 
-def compared(base: RemoteSide, head: RemoteSide, metrics: Sequence[str]) -> Compared:
-    limits = Limits(exact=True)
-    return Comparing(base, head, metrics, limits, show=lambda text: None).run([SDPA])
+@pytest.mark.long
+def test_a_side_is_equal_to_itself_in_every_exact_figure(side: Side) -> None:
+    result = compared(side("base"), side("head"), SDPA)
+    assert [one.verdict.outcome for one in result.figures] == [Outcome.PASS] * 3
+    assert all(one.base == one.head for one in result.figures)
 
 
-def test_a_side_is_equal_to_itself_in_every_exact_figure(sides: Sides) -> None:
-    found = compared(sides.base, sides.head, EXACT)
-    assert [one.verdict.outcome for one in found.figures] == [Outcome.PASS] * 3
-    assert all(one.base == one.head for one in found.figures)
-
-
-def test_a_copy_of_the_denoisers_input_is_found(sides: Sides) -> None:
-    found = compared(sides.base, sides.copying, EXACT)
-    (figure,) = found.failed
-    assert figure.verdict.metric == "operations"
-    assert figure.note == "clone +20"
-    assert figure.head == (figure.base or 0) + 20
-
-
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shares_core", "references"),
     [
@@ -90,9 +128,10 @@ def test_a_copy_of_the_denoisers_input_is_found(sides: Sides) -> None:
     ],
 )
 def test_each_side_is_timed_with_its_own_packages(
-    sides: Sides, shares_core: bool, references: int
+    side: Side, shares_core: bool, references: int
 ) -> None:
-    for base, head, sign in ((sides.head, sides.twice, 1), (sides.twice, sides.head, -1)):
+    sound, twice = side("head"), side("twice")
+    for base, head, sign in ((sound, twice, 1), (twice, sound, -1)):
         pair = base.timed(SDPA), head.timed(SDPA)
         timing = across_environments(SDPA, Plan(2, 1), *pair, shares_core=shares_core)
         assert [len(group.reference_s) for group in timing.groups] == [references] * 2
@@ -100,18 +139,20 @@ def test_each_side_is_timed_with_its_own_packages(
         assert sign * timing.sample.log_ratio > math.log(1.3)
 
 
+@pytest.mark.long
 def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_responds_again(
-    sides: Sides,
+    side: Side,
 ) -> None:
     offload = find_scenario("storybook", "sequential_cpu_offload")
-    base, head = sides.base.timed(offload), sides.head.timed(offload)
+    base, head = side("base").timed(offload), side("head").timed(offload)
     with pytest.raises(ScenarioError) as caught:
         across_environments(offload, Plan(groups=1, pairs=1), base, head, shares_core=False)
     assert caught.value.side == "base"
     assert caught.value.scenario == offload.id
-    assert sides.base.recording(SDPA).failure is None
+    assert not side("base").recording(SDPA).record.verdicts
 
 
+@pytest.mark.long
 def test_the_command_says_its_verdict_by_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

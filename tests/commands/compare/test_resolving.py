@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.commands.checkout import git
 from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.installer import InstallationError, Installer, run
 from fixtures.commands.compare.requirements import Requirements
-from fixtures.commands.worktrees import git
 from tests.support.tiny_package import OfflineUv, TinyPackage
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

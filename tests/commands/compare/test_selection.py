@@ -12,6 +12,7 @@ from fixtures.settings import Settings
 from tests.support.configurations import write_pipeline
 
 
+@pytest.mark.long
 def test_a_pipeline_without_a_workload_is_selected_by_its_weights(tmp_path: Path) -> None:
     folder = str(write_pipeline("DDIMPipeline", tmp_path / "faces"))
     settings = Settings(device="simulated", weights=folder)
@@ -20,6 +21,7 @@ def test_a_pipeline_without_a_workload_is_selected_by_its_weights(tmp_path: Path
     assert {one.weights for one in found} == {folder}
 
 
+@pytest.mark.long
 def test_weights_that_are_no_pipeline_are_told_in_pytest_s_words(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"pytest says: .* it has no model_index\.json"):
         selected(Settings(device="simulated", weights=str(tmp_path)), "fp32", "")

@@ -28,7 +28,7 @@ def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     card = replace(PROFILES["rtx-3060"], id="card", name="CARD")
     monkeypatch.setattr("fixtures.devices.simulated.profiles.PROFILES", {"card": card})
     chosen = [CATALOGUE["fp16"], CATALOGUE["model_cpu_offload"]]
-    monkeypatch.setattr("fixtures.commands.fit.ways.single_techniques", lambda _: chosen)
+    monkeypatch.setattr("fixtures.commands.fit.configurations.single_techniques", lambda _: chosen)
 
     def run(*arguments: str, memory_mib: int = 0) -> SimpleNamespace:
         if memory_mib:
@@ -109,7 +109,7 @@ def test_a_way_that_raises_is_named_and_the_others_go_on(
 ) -> None:
     broken = replace(CATALOGUE["fp16"], code="raise ValueError('no such thing')")
     chosen = [broken, CATALOGUE["model_cpu_offload"]]
-    monkeypatch.setattr("fixtures.commands.fit.ways.single_techniques", lambda _: chosen)
+    monkeypatch.setattr("fixtures.commands.fit.configurations.single_techniques", lambda _: chosen)
     said = fit()
     assert said.code == 0
     assert "not tried: fp16: raised ValueError: no such thing" in said.out

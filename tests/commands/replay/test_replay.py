@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.commands.checkout import Commit, commits_since
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.replay import __main__ as command
 from fixtures.commands.replay.changes import change_points
-from fixtures.commands.replay.commits import Commit, commits_of
 from fixtures.commands.replay.page import bisection, lines, page
 from fixtures.commands.replay.recordings import Recordings
 from fixtures.records.outcome import Outcome
@@ -20,10 +20,10 @@ from fixtures.records.run import RESULTS, RunRecord
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
-from tests.support.fake_side import COMMAND
+from tests.support.fake_side import in_process
 from tests.support.tiny_package import TinyPackage
 
-FOUND = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
+SCENARIOS = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 KINDS = ("sound", "sound", "more", "broken", "more")
 """What each commit of the checkout is as a side."""
 
@@ -41,17 +41,12 @@ class FakeEnvironments(Environments):
         self.installed.append(kind)
         if kind == self.refused:
             raise InstallationError(f"{requirements} cannot be installed: no such release")
-        return _FakeEnvironment(place, kind)
-
-
-class _FakeEnvironment(Environment):
-    @property
-    def command(self) -> list[str]:
-        return [*COMMAND, self.requirements]
+        return Environment(Path(kind), str(requirements))
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    in_process(monkeypatch)
     package = TinyPackage(tmp_path / "tiny")
     versioned = package.folder / "src" / "tiny" / "__init__.py"
     versioned.parent.mkdir(parents=True)
@@ -67,7 +62,7 @@ def recordings(tmp_path: Path, checkout: Path) -> tuple[Recordings, FakeEnvironm
         checkout,
         tmp_path / "results",
         tmp_path / "worktrees",
-        FOUND,
+        SCENARIOS,
         Settings(),
         environments=environments,
         show=lambda text: None,
@@ -76,11 +71,11 @@ def recordings(tmp_path: Path, checkout: Path) -> tuple[Recordings, FakeEnvironm
 
 
 def commits(checkout: Path) -> list[Commit]:
-    return commits_of(checkout, "2000-01-01", "HEAD", 1)
+    return commits_since(checkout, "2000-01-01", "HEAD", 1)
 
 
 def points_of(measured: list[tuple[Commit, RunRecord]], limits: Limits) -> dict[str, list[Outcome]]:
-    found = change_points(measured, FOUND, "cpu", "replay", limits)
+    found = change_points(measured, SCENARIOS, "simulated", limits)
     return {point.commit.pull_request: [one.outcome for one in point.findings] for point in found}
 
 
@@ -110,7 +105,7 @@ def test_what_was_measured_is_not_measured_again(tmp_path: Path, checkout: Path)
     made.all_of(first, 1)
     assert environments.installed == [KINDS[0]]
     # Another scenario asks for more than is stored.
-    more = replace(made, found=[*FOUND, find_scenario("storybook", "sdpa")])
+    more = replace(made, scenarios=[*SCENARIOS, find_scenario("storybook", "sdpa")])
     more.all_of(first, 1)
     assert len(environments.installed) == 3
 
@@ -129,7 +124,7 @@ def test_a_change_point_names_its_pull_request_and_its_bisection(
 ) -> None:
     made, _ = recordings(tmp_path, checkout)
     measured = made.all_of(commits(checkout)[:3], 1)
-    [point] = change_points(measured, FOUND, "cpu", "replay", Limits())
+    [point] = change_points(measured, SCENARIOS, "simulated", Limits())
     name, link, *findings = lines(point)
     assert name.endswith("more change (#102)")
     assert link.strip() == "https://github.com/huggingface/diffusers/pull/102"
@@ -149,22 +144,42 @@ def test_a_change_point_names_its_pull_request_and_its_bisection(
     [
         (
             ["--perf-device", "cuda"],
-            "a replay compares exact figures, which only simulated and cpu",
+            "a replay compares exact figures, which only cpu and simulated have",
         ),
         (["--since", "2090-01-01"], "has 0 commits of its package since 2090-01-01"),
-        (["-k", "nothing"], "no scenario is selected by"),
     ],
 )
 def test_what_cannot_be_replayed_is_said_in_a_sentence(
     tmp_path: Path,
     checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     sentence: str,
 ) -> None:
+    monkeypatch.setattr(command, "selected", lambda *asked: SCENARIOS)
     given = ["--checkout", str(checkout), "--since", "2000-01-01", *arguments]
     assert command.main([*given, "--perf-report", str(tmp_path / "replay")]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_the_command_prints_the_change_points_with_their_bisections_and_writes_the_page(
+    tmp_path: Path,
+    checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(command, "selected", lambda *asked: SCENARIOS)
+    monkeypatch.setattr(command, "WORKTREES", tmp_path / "worktrees")
+    monkeypatch.setattr(Environments, "prepare", FakeEnvironments(tmp_path).prepare)
+    report = tmp_path / "replay"
+    given = ["--checkout", str(checkout), "--since", "2000-01-01", "--perf-report", str(report)]
+    assert command.main([*given, "--every", "2", "--jobs", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "3 commits compared: 1 changed something" in said
+    assert "to find it: nox -s bisect -- --checkout" in said
+    assert (report / "history.html").is_file()
+    assert len(list((report / "results").glob("*.json"))) == 3
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "two"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fixtures.commands.fit.ways import SKIPS, UNSHOWN, ways
+from fixtures.commands.fit.configurations import SKIPS, UNSHOWN, configurations
 from fixtures.records.fit import Configuration
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.techniques import CATALOGUE, Technique
@@ -27,7 +27,7 @@ def tried(
         needed, component = figures(names)
         return way(names, needed_bytes=needed, peak_in=component)
 
-    found = list(ways(workload, lambda one: None, attempt))
+    found = list(configurations(workload, lambda one: None, attempt))
     return (
         [one.name for one in found if isinstance(one, Configuration)],
         [one for one in found if not isinstance(one, Configuration)],
@@ -103,6 +103,6 @@ def test_what_raises_or_is_unsupported_is_named_with_the_reason() -> None:
         return way(tuple(one.id for one in techniques))
 
     reasons = {"fp16": "it overflows"}
-    found = list(ways(WORKLOADS["flux"], lambda one: reasons.get(one.id), attempt))
+    found = list(configurations(WORKLOADS["flux"], lambda one: reasons.get(one.id), attempt))
     assert ("fp16", "it overflows") in found
     assert ("bf16", "raised ValueError: no") in found
