@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -122,9 +122,11 @@ class Session:
     cache_dir: Path
     posargs: Sequence[str] = ()
     ran: list[tuple[str, ...]] = field(default_factory=list)
+    env: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, *command: str) -> None:
-        """Keep a command."""
+    def run(self, *command: str, env: Mapping[str, str] | None = None) -> None:
+        """Keep a command and the variables that it is given."""
+        self.env = env or {}
         self.ran.append(command)
 
     def install(self, *requirements: str) -> None:
@@ -174,6 +176,7 @@ def test_everything_that_measures_runs_in_one_environment(
     (tmp_path / noxfile.SHARED_PYTHON).write_text("the/shared/python")
     measure(session)
     assert session.ran == [("the/shared/python", "-m", *command, "-k", "[storybook-fp16]")]
+    assert session.env["PYTHONHASHSEED"] == "0", "figures of older releases depend on it"
 
 
 @pytest.mark.long
