@@ -27,14 +27,15 @@ def test_every_workload_has_a_small_copy() -> None:
     assert set(SMALL_LATER) == {workload.name for workload in BY_NAME}
 
 
-@pytest.mark.parametrize("name", SMALL_LATER)
+# Wan 14B has the layers of 1.3B, only more of them.
+@pytest.mark.parametrize("name", [name for name in SMALL_LATER if name != "wan-14b"])
 def test_a_small_copy_draws_images_that_depend_on_the_seed(name: str) -> None:
     workload = small_workload(name)
     with one_thread():
         pipeline = workload.load(torch.float32)
-        images = workload.draw(pipeline)
-        again = workload.draw(workload.load(torch.float32))
-        other = workload.draw(pipeline, seed=1)
+        images = workload.draw(pipeline, steps=2)
+        again = workload.draw(workload.load(torch.float32), steps=2)
+        other = workload.draw(pipeline, seed=1, steps=2)
     call = workload.call
     assert images.shape == (call.frames, call.height, call.width, 3)
     assert call.frames == (FRAMES if workload.kind == "video" else 1)

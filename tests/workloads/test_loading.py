@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -77,20 +76,6 @@ def test_a_relative_folder_and_a_home_folder_are_found(
         load_pipeline(weights, torch.float32, DDIM.layout)
 
 
-def test_transformers_4_reads_the_tokenizer_that_transformers_5_wrote(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = load_pipeline(str(folder), torch.float32, DDIM.layout).tokenizer("a horse").input_ids
-    if not (folder / "tokenizer" / "tokenizer.json").is_file():
-        pytest.skip("this transformers writes no tokenizer.json")
-    real = metadata.version
-    monkeypatch.setattr(
-        metadata, "version", lambda name: "4.57.1" if name == "transformers" else real(name)
-    )
-    tokenizer = load_pipeline(str(folder), torch.float32, DDIM.layout).tokenizer
-    assert tokenizer("a horse").input_ids == expected
-
-
 @pytest.mark.parametrize(
     ("library", "version", "keyword"),
     [
@@ -135,23 +120,6 @@ def test_an_unreadable_index_is_refused(folder: Path, content: bytes) -> None:
 def test_a_huge_index_is_not_read(folder: Path) -> None:
     (folder / "model_index.json").write_bytes(b" " * 1_000_001)
     assert "it is too large" in refusal(folder)
-
-
-def test_another_kind_of_pipeline_is_refused(folder: Path) -> None:
-    change_index(folder, _class_name="FluxPipeline")
-    assert "holds 'FluxPipeline', not a StableDiffusionPipeline; choose the" in refusal(folder)
-
-
-@pytest.mark.parametrize("name", ["unet", "vae", "text_encoder", "tokenizer", "scheduler"])
-def test_a_missing_component_is_named(folder: Path, name: str) -> None:
-    shutil.rmtree(folder / name)
-    assert f"has no folder {name}/" in refusal(folder)
-
-
-@pytest.mark.parametrize("name", ["unet", "vae", "text_encoder", "tokenizer"])
-def test_a_component_that_the_index_leaves_out_is_named(folder: Path, name: str) -> None:
-    change_index(folder, **{name: [None, None]})
-    assert f"as {name}, not " in refusal(folder)
 
 
 def _own_pipeline_module(folder: Path) -> None:
@@ -202,7 +170,7 @@ def test_pickled_weights_are_not_the_way_out_of_a_wrong_file_name(folder: Path) 
     assert f"has no {UNET_FILE}, whole or in shards" in refusal(folder)
 
 
-@pytest.mark.parametrize("size", [0, 7, 1000, 50_000])
+@pytest.mark.parametrize("size", [0, 1000])
 def test_truncated_weights_are_refused(folder: Path, size: int) -> None:
     path = folder / UNET_FILE
     path.write_bytes(path.read_bytes()[:size])

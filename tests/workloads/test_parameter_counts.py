@@ -99,6 +99,18 @@ def test_as_many_weights_as_published(
 @pytest.mark.parametrize(
     ("workload", "component", "weights"),
     [
+        ("sd15", "text_encoder", 123_060_480),
+        ("sd15", "unet", 859_520_964),
+        ("sd15", "vae", 83_653_863),
+        ("sdxl", "text_encoder_2", 694_659_840),
+        ("sdxl", "unet", 2_567_463_684),
+        # The file of weights also holds the position embedding: 2,084,951,104 numbers.
+        ("sd3", "transformer", 2_028_328_000),
+        ("sd3", "vae", 83_819_683),
+        ("flux", "text_encoder_2", 4_762_310_656),
+        ("flux", "transformer", 11_901_408_320),
+        ("cogvideox-5b", "transformer", 5_570_283_072),
+        ("cogvideox-5b", "vae", 215_583_907),
         ("qwen-image", "text_encoder", 8_292_166_656),
         ("qwen-image", "transformer", 20_430_401_088),
         ("z-image", "text_encoder", 4_022_468_096),
@@ -107,6 +119,6 @@ def test_as_many_weights_as_published(
         ("wan-14b", "text_encoder", 5_680_910_336),
     ],
 )
-def test_language_models_to_the_weight(workload: str, component: str, weights: int) -> None:
+def test_the_published_size_to_the_weight(workload: str, component: str, weights: int) -> None:
     """What the hub shows of the published files."""
     assert _count(workload, component) == weights

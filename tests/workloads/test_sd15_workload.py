@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from diffusers import AutoencoderKL, DDIMScheduler, UniPCMultistepScheduler
 from torch import nn
 from transformers import CLIPTextConfig, CLIPTextModel
 
-from fixtures.verdicts.similarity import check_images
 from fixtures.workloads import sd15
 from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
 from fixtures.workloads.random_weights import random_model
@@ -46,14 +42,6 @@ def test_the_workloads_are_the_calls_of_the_docs() -> None:
         "sd15-batch32": ("batch", 512, 512, 50, 32),
         "sd15-4k": ("large", 3840, 2224, 20, 1),
     }
-
-
-def test_importing_the_workload_imports_no_torch() -> None:
-    code = (
-        "import sys; import fixtures.workloads.sd15;"
-        "sys.exit(bool({'torch', 'diffusers', 'transformers'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others() -> None:
@@ -112,17 +100,6 @@ def test_activations_stay_far_below_the_limit_of_half_precision() -> None:
             module.register_forward_hook(note)
     workload.draw(pipeline, steps=10)
     assert 1 < peak < torch.finfo(torch.float16).max / 100
-
-
-def test_random_weights_draw_an_image_that_depends_on_seed_and_prompt() -> None:
-    workload = small_workload("sd15")
-    pipeline = workload.load(torch.float32)
-    images = workload.draw(pipeline)
-    check_images(images)
-    assert images.shape == (1, 64, 64, 3)
-    assert np.array_equal(images, workload.draw(workload.load(torch.float32)))
-    assert not np.array_equal(images, workload.draw(pipeline, seed=1))
-    assert not np.array_equal(images, workload.draw(pipeline, prompt="a bowl of fruit"))
 
 
 @pytest.mark.parametrize("weights", ["", "random"])

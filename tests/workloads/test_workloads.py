@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import diffusers
 import numpy as np
 import pytest
 import torch
-from diffusers import (
-    AutoencoderKL,
-    AutoencoderKLCogVideoX,
-    CogVideoXTransformer3DModel,
-    FluxTransformer2DModel,
-    SD3Transformer2DModel,
-    UNet2DConditionModel,
-)
 from numpy.typing import NDArray
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import (
-    CLIPTextConfig,
-    CLIPTextModel,
-    CLIPTextModelWithProjection,
-    T5Config,
-    T5EncoderModel,
-    T5TokenizerFast,
-)
+from transformers import T5TokenizerFast
 
 from fixtures.devices.phases import denoiser
 from fixtures.scenarios import scenarios
@@ -39,16 +24,11 @@ from fixtures.verdicts.similarity import check_images
 from fixtures.workloads import (
     WORKLOADS,
     Call,
-    cogvideox,
     default_workloads,
-    flux,
-    sd3,
     sd15,
-    sdxl,
 )
 from fixtures.workloads.byte_tokenizer import T5_SIZE, byte_t5_tokenizer
 from fixtures.workloads.random_weights import kept_in_fp32
-from fixtures.workloads.text_encoders import CLIP_BIG_G, CLIP_L, T5_XXL
 from tests.support.fake_device import FakeDevice
 from tests.support.small_workloads import FRAMES, SMALL, small_workload
 
@@ -59,48 +39,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-@pytest.mark.parametrize(
-    ("make", "parameters"),
-    [
-        pytest.param(make, parameters, id=name)
-        for name, make, parameters in (
-            ("sdxl unet", lambda: UNet2DConditionModel(**sdxl.UNET), 2_567_463_684),
-            ("sdxl vae", lambda: AutoencoderKL(**sdxl.VAE), 83_653_863),
-            ("clip-l", lambda: CLIPTextModel(CLIPTextConfig(**CLIP_L)), 123_060_480),
-            (
-                "clip-bigg",
-                lambda: CLIPTextModelWithProjection(CLIPTextConfig(**CLIP_BIG_G)),
-                694_659_840,
-            ),
-            ("t5-xxl", lambda: T5EncoderModel(T5Config(**T5_XXL)), 4_762_310_656),
-            # The file of weights also holds the position embedding: 2,084,951,104 numbers.
-            ("sd3", lambda: SD3Transformer2DModel(**sd3.TRANSFORMER), 2_028_328_000),
-            ("sd3 vae", lambda: AutoencoderKL(**sd3.VAE), 83_819_683),
-            ("flux", lambda: FluxTransformer2DModel(**flux.TRANSFORMER), 11_901_408_320),
-            ("flux vae", lambda: AutoencoderKL(**flux.VAE), 83_819_683),
-            ("sd15 unet", lambda: UNet2DConditionModel(**sd15.DDIM.configs["unet"]), 859_520_964),
-            ("sd15 vae", lambda: AutoencoderKL(**sd15.VAE), 83_653_863),
-            (
-                "cogvideox-5b",
-                lambda: CogVideoXTransformer3DModel(**cogvideox.TRANSFORMER),
-                5_570_283_072,
-            ),
-            (
-                "cogvideox-5b vae",
-                lambda: AutoencoderKLCogVideoX(**cogvideox.VAE),
-                215_583_907,
-            ),
-        )
-    ],
-)
-def test_the_published_configuration_has_the_published_size(
-    make: Callable[[], nn.Module], parameters: int
-) -> None:
-    with torch.device("meta"):
-        model = make()
-    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
 
 def test_the_workloads_are_the_published_calls() -> None:
@@ -141,14 +79,14 @@ def test_importing_the_workloads_imports_no_torch() -> None:
 def test_a_small_copy_draws_images_that_depend_on_seed_and_prompt(name: str) -> None:
     workload = small_workload(name)
     pipeline = workload.load(torch.float32)
-    images = workload.draw(pipeline)
+    images = workload.draw(pipeline, steps=1)
     check_images(images)
     call = workload.call
     assert images.shape == (call.frames, call.height, call.width, 3)
     assert call.frames == (FRAMES if name == "cogvideox-5b" else 1)
-    assert np.array_equal(images, workload.draw(workload.load(torch.float32)))
-    assert not np.array_equal(images, workload.draw(pipeline, seed=1))
-    assert not np.array_equal(images, workload.draw(pipeline, prompt="a bowl of fruit"))
+    assert np.array_equal(images, workload.draw(workload.load(torch.float32), steps=1))
+    assert not np.array_equal(images, workload.draw(pipeline, seed=1, steps=1))
+    assert not np.array_equal(images, workload.draw(pipeline, prompt="a bowl of fruit", steps=1))
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -342,7 +280,7 @@ def _operations_by_step(scheduler: Any, steps: int) -> list[list[str]]:
 def _scheduler(name: str) -> Any:
     small = SMALL.get(name, SMALL["sd15"])
     scheduler = sd15.UNIPC.scheduler if name == "sd15-4k" else small.scheduler
-    return replace(small, scheduler=scheduler)("", torch.float32).scheduler
+    return getattr(diffusers, scheduler).from_config(small.configs["scheduler"])
 
 
 @pytest.mark.parametrize("name", default_workloads("simulated"))

@@ -24,6 +24,11 @@ pytestmark = pytest.mark.filterwarnings("default")
 STEPS = 2
 MAX_PX = 64
 MAX_FRAMES = 17
+QUICK = {
+    *("AnimateDiffPipeline", "DDIMPipeline", "LTXPipeline", "LongCatAudioDiTPipeline"),
+    *("PixArtAlphaPipeline", "StableVideoDiffusionPipeline"),
+}
+"""A UNet and a transformer, images, videos and sounds; the others are tried by the long tests."""
 VIDEO = {
     *("AnimateDiffPipeline", "CogVideoXImageToVideoPipeline"),
     *("CogVideoXVideoToVideoPipeline", "HunyuanSkyreelsImageToVideoPipeline"),
@@ -56,9 +61,12 @@ def configured_parameters(name: str) -> dict[str, int]:
         if model is None or not issubclass(model, torch.nn.Module):
             continue
         of_transformers = library == "transformers"
-        made: Any = (
-            model(model.config_class(**config)) if of_transformers else model.from_config(config)
-        )
+        with torch.device("meta"):
+            made: Any = (
+                model(model.config_class(**config))
+                if of_transformers
+                else model.from_config(config)
+            )
         found[part] = sum(weight.numel() for weight in made.parameters())
     return found
 
@@ -70,7 +78,12 @@ def technique_for(number: int, name: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "technique"),
-    [(name, technique_for(number, name)) for number, name in enumerate(CLASSES)],
+    [
+        pytest.param(
+            name, technique_for(number, name), marks=() if name in QUICK else pytest.mark.long
+        )
+        for number, name in enumerate(CLASSES)
+    ],
 )
 def test_a_class_runs_by_its_configurations_alone(
     name: str, technique: str, tmp_path: Path, device: SimulatedDevice
@@ -85,7 +98,7 @@ def test_a_class_runs_by_its_configurations_alone(
             images = workload.draw(pipeline)
         places = {weight.device.type for model in weights.values() for weight in model}
         count = {part: sum(map(torch.Tensor.numel, model)) for part, model in weights.items()}
-        size = sum(one.numel() * one.element_size() for model in weights.values() for one in model)
+        size = sum(weight.nbytes for model in weights.values() for weight in model)
     expected = configured_parameters(name)
     assert count == expected
     assert places == {"cuda"}

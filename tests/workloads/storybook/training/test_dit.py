@@ -27,6 +27,8 @@ from fixtures.workloads.storybook.training.tokens import world_tokenizer
 from fixtures.workloads.storybook.training.world import scene_number
 from fixtures.workloads.storybook_dit import TOKENS
 
+pytestmark = pytest.mark.long
+
 SERIES = 77
 
 

@@ -16,6 +16,8 @@ from fixtures.workloads.storybook.training.model import (
     new_vae,
 )
 
+pytestmark = pytest.mark.long
+
 SET_LATER = {"scaling_factor", "dtype", "architectures", "transformers_version", "_name_or_path"}
 
 

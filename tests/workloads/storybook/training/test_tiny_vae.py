@@ -18,6 +18,8 @@ from fixtures.workloads.storybook.training.loop import Draw, Worker
 from fixtures.workloads.storybook.training.model import new_vae
 from fixtures.workloads.storybook.training.train_tiny_vae import TinyVaeLoss, new_tiny_vae
 
+pytestmark = pytest.mark.long
+
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, IMAGE_PX, IMAGE_PX, 3), np.uint8)
 LATENTS = torch.randn(2, 4, 16, 16, generator=torch.Generator().manual_seed(0))
 SCALE = 0.5

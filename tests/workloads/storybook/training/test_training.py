@@ -16,6 +16,8 @@ from fixtures.workloads.storybook.training.loop import Draw, Stage, Worker, chec
 from fixtures.workloads.storybook.training.optimizer import MatrixOptimizer, Muon
 from fixtures.workloads.storybook.training.schedule import Schedule
 
+pytestmark = pytest.mark.long
+
 
 class InterruptedRunError(Exception):
     pass
