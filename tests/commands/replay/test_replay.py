@@ -12,8 +12,7 @@ from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.replay import __main__ as command
-from fixtures.commands.replay.changes import change_points
-from fixtures.commands.replay.page import bisection, lines, page
+from fixtures.commands.replay.changes import bisection, change_points, lines, page
 from fixtures.commands.replay.recordings import Recordings
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, RunRecord
