@@ -106,19 +106,6 @@ def test_a_spoilt_results_file_is_refused_in_one_sentence_or_shown(
     assert sound.read_text(encoding="utf-8") == json.dumps(DOCUMENT)
 
 
-def test_every_odd_value_at_every_third_place_is_a_record_or_one_sentence() -> None:
-    sentences = []
-    for place in list(places(DOCUMENT))[::3]:
-        for odd in ODD:
-            try:
-                RESULTS.load(spoilt(DOCUMENT, place, odd), "results.json")
-            except RecordError as error:
-                sentences.append(str(error))
-    assert len(sentences) > 1000
-    assert all(sentence.isprintable() for sentence in sentences)
-    assert all(sentence.startswith("results.json ") for sentence in sentences)
-
-
 def stored(path: Path, run: RunRecord = RUN) -> str:
     path.write_text(RESULTS.dump(run), encoding="utf-8")
     return str(path)

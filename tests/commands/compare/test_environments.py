@@ -19,11 +19,6 @@ from fixtures.commands.compare.installer import InstallationError, Installer, in
 from fixtures.commands.compare.requirements import Requirements, completed
 from tests.commands.compare.test_requirements import checkout
 
-KEPT = {
-    "asked for today": [True] * 4,
-    "running": [True, True, False, True],
-    "locked": [True, True, False, True],
-}
 REQUIREMENTS = Requirements.parse(["diffusers==0.36.0"])
 
 
@@ -74,16 +69,12 @@ def test_an_environment_is_made_once(environments: Environments, installer: Fake
     assert made.command[1:] == ["-m", "fixtures.commands.compare.side_server"]
 
 
-def test_other_requirements_have_another_one(environments: Environments) -> None:
-    other = Requirements.parse(["diffusers==0.37.0"])
-    assert environments.prepare(REQUIREMENTS).python != environments.prepare(other).python
-
-
-def test_what_is_not_named_has_the_versions_of_the_constraints(
+def test_other_requirements_have_another_one_and_the_rest_is_of_the_constraints(
     environments: Environments,
 ) -> None:
-    place = environments.prepare(REQUIREMENTS).python.parent.parent
-    held = (place / "constraints.txt").read_text()
+    python = environments.prepare(REQUIREMENTS).python
+    assert environments.prepare(Requirements.parse(["diffusers==0.37.0"])).python != python
+    held = (python.parent.parent / "constraints.txt").read_text()
     assert "numpy==" in held
     assert "transformers==" not in held
 
@@ -194,32 +185,33 @@ def test_a_checkout_is_installed_anew_every_time(
     assert "--reinstall-package diffusers" in installer.asked[-1]
 
 
-@pytest.mark.parametrize("why_kept", ["nothing", "asked for today", "running", "locked"])
+@pytest.mark.parametrize("unused_s", [2 * MIN_UNUSED_S, MIN_UNUSED_S / 2])
+@pytest.mark.parametrize("user", ["nobody", "a process", "another command"])
 def test_of_more_than_are_kept_those_unused_for_the_longest_go_if_nobody_uses_them(
-    environments: Environments, monkeypatch: pytest.MonkeyPatch, why_kept: str
+    environments: Environments, monkeypatch: pytest.MonkeyPatch, user: str, unused_s: float
 ) -> None:
     monkeypatch.setattr("fixtures.commands.compare.environments.MAX_ENVIRONMENTS", 2)
-    ages_s = {"0.30.0": 4 * MIN_UNUSED_S, "0.31.0": 3 * MIN_UNUSED_S, "0.32.0": 2 * MIN_UNUSED_S}
-    if why_kept == "asked for today":
-        ages_s = dict.fromkeys(ages_s, MIN_UNUSED_S / 2)
-    places: list[Path] = []
-    for version in (*ages_s, "0.33.0"):
-        requirements = Requirements.parse([f"diffusers=={version}"])
-        if version == "0.33.0":
-            for place, age_s in zip(places, ages_s.values(), strict=True):
-                os.utime(place / READY, (time.time() - age_s,) * 2)
-            # It was the oldest; who asks for it again keeps it.
-            environments.prepare(Requirements.parse(["diffusers==0.30.0"]))
-        with ExitStack() as stack:
-            if version == "0.33.0" and why_kept == "running":
-                sleeping = [str(places[1] / "bin" / "python"), "-c", "import time; time.sleep(60)"]
-                process = stack.enter_context(subprocess.Popen(sleeping, executable=sys.executable))
-                stack.callback(process.kill)
-            if version == "0.33.0" and why_kept == "locked":
-                stack.enter_context(FileLock(f"{places[1]}.lock"))
-            places.append(environments.prepare(requirements).python.parent.parent)
+
+    def prepare(version: str) -> Path:
+        made = environments.prepare(Requirements.parse([f"diffusers=={version}"]))
+        return made.python.parent.parent
+
+    places = [prepare(version) for version in ("0.30.0", "0.31.0", "0.32.0")]
+    for number, place in enumerate(places):
+        os.utime(place / READY, (time.time() - unused_s + number,) * 2)
+    prepare("0.30.0")  # It was the oldest.
+    with ExitStack() as stack:
+        if user == "a process":
+            sleeping = [str(places[1] / "bin" / "python"), "-c", "import time; time.sleep(60)"]
+            process = subprocess.Popen(sleeping, executable=sys.executable)
+            stack.enter_context(process)
+            stack.callback(process.kill)
+        elif user == "another command":
+            stack.enter_context(FileLock(f"{places[1]}.lock"))
+        places.append(prepare("0.33.0"))
     kept = [place.is_dir() for place in places]
-    assert kept == ([True, False, False, True] if why_kept == "nothing" else KEPT[why_kept])
+    recently = unused_s < MIN_UNUSED_S
+    assert kept == [True, recently or user != "nobody", recently, True]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: FakeUv) -> None:
@@ -228,28 +220,23 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: FakeUv
         Environments(tmp_path / "file" / "cached", Installer(installer)).prepare(REQUIREMENTS)
 
 
-def test_pips_indexes_are_uvs_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["plain", "it's", 'an-"odd"-one'])
+def test_pips_indexes_are_uvs_too(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    links = repr(f"{folder} /nowhere")  # as pip prints them
     configured = (
-        f"global.index-url='https://one.example/simple'\n:env:.find-links='{tmp_path} /nowhere'\n"
+        f"global.index-url='https://one.example/simple'\n:env:.find-links={links}\n"
         f"site.extra-index-url='https://two.example/simple file:///nowhere'\nglobal.timeout='9'\n"
         "global.index-url='https://one.example/simple'\n"
     )
     assert index_options(configured) == [
         *("--default-index", "https://one.example/simple"),
-        *("--find-links", str(tmp_path)),
+        *("--find-links", str(folder)),
         *("--index", "https://two.example/simple"),
         *("--index-strategy", "unsafe-best-match"),
     ]
     assert index_options("") == []
-
-
-@pytest.mark.parametrize("quoted", ["it's", 'an "odd" one', """it's "odd" """])
-def test_a_quote_in_pips_configuration_is_read_as_pip_prints_it(
-    tmp_path: Path, quoted: str
-) -> None:
-    folder = tmp_path / quoted.replace(" ", "-")
-    folder.mkdir()
-    assert str(folder) in index_options(f"global.find-links={str(folder)!r}\n")
 
 
 def test_the_installer_is_told_of_them(environments: Environments, installer: FakeUv) -> None:

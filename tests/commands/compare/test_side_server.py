@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -70,21 +71,18 @@ def content(server: SideServer, action: Action = "record", technique: str = "bf1
 
 
 def test_a_recording_has_the_record_the_plan_and_the_images(serve: Serve) -> None:
-    found = content(serve())
-    assert isinstance(found, Recording)
-    assert found.record.id == "storybook-bf16"
-    assert found.record.peak_bytes == 1000
-    assert found.record.ssim == pytest.approx(1.0)
-    assert found.plan is not None
-    assert found.images is not None
-    assert np.array_equal(np.load(found.images), NOISE)
-
-
-def test_a_device_without_images_records_none(serve: Serve) -> None:
-    found = content(serve(device=FakeDevice(lacks={"images": "nothing is computed"})))
-    assert isinstance(found, Recording)
-    assert found.plan is not None
-    assert found.images is None
+    recording = content(serve())
+    assert isinstance(recording, Recording)
+    assert recording.record.id == "storybook-bf16"
+    assert recording.record.peak_bytes == 1000
+    assert recording.record.ssim == pytest.approx(1.0)
+    assert recording.plan is not None
+    assert recording.images is not None
+    assert np.array_equal(np.load(recording.images), NOISE)
+    blind = content(serve(device=FakeDevice(lacks={"images": "nothing is computed"})))
+    assert isinstance(blind, Recording)
+    assert blind.plan is not None
+    assert blind.images is None
 
 
 def fails(scenario: Scenario) -> Observation:
@@ -130,76 +128,69 @@ def test_a_side_says_its_device_and_whether_it_can_time(serve: Serve) -> None:
         assert "torch" in found.run.software
 
 
-class FakeProcess:
-    """A fresh process whose rounds last a second, or fail."""
+EVIDENCE = Evidence(load=0.5, steal=0.0, cpu_share=0.4)
 
-    made: list[FakeProcess]
+
+class FakeProcess:
+    """A fresh process, each with a number of its own, whose rounds last a second, or fail."""
+
+    made: ClassVar[list[FakeProcess]] = []
     fails = False
-    pid = 4321
 
     def __init__(self, scenario: Scenario, device: str) -> None:
         self.scenario = scenario
-        self.log: list[str] = []
+        self.is_open = True
         self.made.append(self)
+        self.pid = len(self.made)
 
     def place(self) -> None:
-        self.log.append("place")
+        """Always there."""
 
     def round(self) -> Round:
         if self.fails:
             raise ScenarioError(self.scenario.id, Outcome.BROKEN, "its process ended with SIGKILL")
-        self.log.append("round")
         return Round(1.0, 2.0)
 
     def start_calls(self) -> None:
-        self.log.append("start")
+        self.calls = [Round(1.0, 2.0), Round(3.0, 4.0)]
 
     def stop_calls(self) -> list[Round]:
-        self.log.append("stop")
-        return [Round(1.0, 2.0), Round(3.0, 4.0)]
+        return self.calls
 
     def evidence(self) -> Evidence:
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
+        return EVIDENCE
 
     def close(self) -> None:
-        self.log.append("close")
+        self.is_open = False
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[FakeProcess]:
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[FakeProcess]:
     """The fresh processes that were made."""
-    monkeypatch.setattr(FakeProcess, "made", [], raising=False)
+    monkeypatch.setattr(FakeProcess, "made", [])
     monkeypatch.setattr(side_server, "FreshProcess", FakeProcess)
     return FakeProcess.made
 
 
 def test_a_scenario_is_timed_in_one_fresh_process_until_it_is_closed(
-    serve: Serve, made: list[FakeProcess]
+    serve: Serve, processes: list[FakeProcess]
 ) -> None:
     server = serve()
-    actions: tuple[Action, ...] = ("place", "round", "place", "round", "evidence", "close")
-    found = [content(server, action) for action in actions]
-    evidence = Evidence(load=0.5, steal=0.0, cpu_share=0.4)
-    placed = FakeProcess.pid
-    assert found == [placed, Round(1.0, 2.0), placed, Round(1.0, 2.0), evidence, None]
-    assert [one.log for one in made] == [["place", "round", "place", "round", "close"]]
-    content(server, "place")
-    assert len(made) == 2
-
-
-def test_calls_are_made_from_a_start_to_a_stop(serve: Serve, made: list[FakeProcess]) -> None:
-    server = serve()
-    content(server, "place")
+    assert content(server, "place") == 1
+    assert content(server, "round") == Round(1.0, 2.0)
+    assert content(server, "evidence") == EVIDENCE
     assert content(server, "start") is None
     assert content(server, "stop") == (Round(1.0, 2.0), Round(3.0, 4.0))
-    assert made[0].log == ["place", "start", "stop"]
+    assert content(server, "close") is None
+    assert content(server, "place") == 2
+    assert [process.is_open for process in processes] == [False, True]
 
 
 def test_a_process_that_fails_is_let_go_of(
-    serve: Serve, made: list[FakeProcess], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, processes: list[FakeProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeProcess, "fails", True)
     server = serve()
     content(server, "place")
     assert content(server, "round") == Failure(Outcome.BROKEN, "its process ended with SIGKILL")
-    assert made[0].log == ["place", "close"]
+    assert not processes[0].is_open

@@ -27,15 +27,11 @@ WHEEL = "diffusers-0.40.0-py3-none-any.whl"
         (f"diffusers @ git+https://example.com/diffusers@{COMMIT}", "pinned"),
         (f"diffusers @ git+https://example.com/diffusers.git@{COMMIT}#subdirectory=src", "pinned"),
         ("diffusers", "moving"),
-        ("diffusers[torch]", "moving"),
         ("diffusers>=0.36", "moving"),
         ("diffusers==0.36.*", "moving"),
-        ("diffusers~=0.36.0", "moving"),
         ("diffusers @ git+https://example.com/diffusers", "moving"),
         ("diffusers @ git+https://example.com/diffusers@main", "moving"),
-        ("diffusers @ git+https://example.com/diffusers@v0.36.0", "moving"),
         (f"diffusers @ git+https://example.com/diffusers@{COMMIT[:10]}", "moving"),
-        ("diffusers @ git+ssh://git@example.com/diffusers", "moving"),
         ("diffusers@git+file:///somewhere@main", "moving"),
         ("diffusers @ https://example.com/archive/main.zip", "replaceable"),
         (f"diffusers @ https://example.com/{WHEEL}", "replaceable"),
@@ -129,7 +125,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.text(st.characters(exclude_characters="\0"), max_size=60)
     | st.lists(st.sampled_from(PIECES), max_size=8).map("".join)

@@ -15,7 +15,7 @@ from fixtures.commands.replay import __main__ as command
 from fixtures.commands.replay.changes import bisection, change_points, lines, page
 from fixtures.commands.replay.recordings import Recordings
 from fixtures.records.outcome import Outcome
-from fixtures.records.run import RESULTS, RunRecord
+from fixtures.records.run import RESULTS
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
@@ -55,74 +55,77 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package.folder
 
 
-def recordings(tmp_path: Path, checkout: Path) -> tuple[Recordings, FakeEnvironments]:
-    environments = FakeEnvironments(tmp_path / "environments")
-    made = Recordings(
+@pytest.fixture
+def made(tmp_path: Path, checkout: Path) -> Recordings:
+    return Recordings(
         checkout,
         tmp_path / "results",
         tmp_path / "worktrees",
         SCENARIOS,
         Settings(),
-        environments=environments,
+        environments=FakeEnvironments(tmp_path / "environments"),
         show=lambda text: None,
     )
-    return made, environments
 
 
+@pytest.fixture
 def commits(checkout: Path) -> list[Commit]:
     return commits_since(checkout, "2000-01-01", "HEAD", 1)
 
 
-def points_of(measured: list[tuple[Commit, RunRecord]], limits: Limits) -> dict[str, list[Outcome]]:
-    found = change_points(measured, SCENARIOS, "simulated", limits)
-    return {point.commit.pull_request: [one.outcome for one in point.findings] for point in found}
+def installed(made: Recordings) -> list[str]:
+    """The kinds that were installed since this was asked last."""
+    assert isinstance(made.environments, FakeEnvironments)
+    kinds = list(made.environments.installed)
+    made.environments.installed.clear()
+    return kinds
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_each_change_is_found_at_its_commit(tmp_path: Path, checkout: Path, at_once: int) -> None:
-    made, environments = recordings(tmp_path, checkout)
-    measured = made.all_of(commits(checkout), at_once)
-    assert sorted(environments.installed) == sorted(KINDS)
-    points = points_of(measured, Limits())
+def test_each_change_is_found_at_its_commit(
+    made: Recordings, commits: list[Commit], at_once: int
+) -> None:
+    measured = made.all_of(commits, at_once)
+    assert sorted(installed(made)) == sorted(KINDS)
+    points = {
+        point.commit.pull_request: [finding.outcome for finding in point.findings]
+        for point in change_points(measured, SCENARIOS, "simulated", Limits())
+    }
     # The fp32 scenario of a broken side runs as on a sound one; what a broken one becomes does not
     # count, for there is nothing to compare with.
     assert set(points) == {"102", "103", "104"}
     assert points["102"][0] is Outcome.REGRESSION
     assert points["103"] == [Outcome.BROKEN, Outcome.IMPROVEMENT, Outcome.IMPROVEMENT]
     assert Outcome.BROKEN not in points["104"]
-    assert not list((tmp_path / "worktrees").glob("slot-*"))
+    assert not list(made.worktrees.glob("slot-*"))
 
 
-def test_what_was_measured_is_not_measured_again(tmp_path: Path, checkout: Path) -> None:
-    made, environments = recordings(tmp_path, checkout)
-    first = commits(checkout)[:2]
+def test_what_was_measured_is_not_measured_again(made: Recordings, commits: list[Commit]) -> None:
+    first = commits[:2]
     before = made.all_of(first, 1)
-    environments.installed.clear()
+    assert len(installed(made)) == 2
     assert made.all_of(first, 1) == before
-    assert not environments.installed
+    assert not installed(made)
     made.path(first[0]).write_text("{")
     made.all_of(first, 1)
-    assert environments.installed == [KINDS[0]]
+    assert installed(made) == [KINDS[0]]
     # Another scenario asks for more than is stored.
-    more = replace(made, scenarios=[*SCENARIOS, find_scenario("storybook", "sdpa")])
-    more.all_of(first, 1)
-    assert len(environments.installed) == 3
+    replace(made, scenarios=[*SCENARIOS, find_scenario("storybook", "sdpa")]).all_of(first, 1)
+    assert len(installed(made)) == 2
 
 
-def test_what_cannot_be_installed_is_left_out(tmp_path: Path, checkout: Path) -> None:
-    made, environments = recordings(tmp_path, checkout)
-    environments.refused = "broken"
-    measured = made.all_of(commits(checkout), 1)
-    assert [commit.pull_request for commit, _ in measured] == ["100", "101", "102", "104"]
-    notes = RESULTS.read(made.path(commits(checkout)[3])).notes
+def test_what_cannot_be_installed_is_left_out(made: Recordings, commits: list[Commit]) -> None:
+    made.environments = FakeEnvironments(made.folder, refused="broken")
+    measured = made.all_of(commits[1:], 1)
+    assert [commit.pull_request for commit, _ in measured] == ["101", "102", "104"]
+    notes = RESULTS.read(made.path(commits[3])).notes
     assert any("cannot be installed" in note for note in notes)
 
 
 def test_a_change_point_names_its_pull_request_and_its_bisection(
-    tmp_path: Path, checkout: Path
+    made: Recordings, commits: list[Commit], checkout: Path
 ) -> None:
-    made, _ = recordings(tmp_path, checkout)
-    measured = made.all_of(commits(checkout)[:3], 1)
+    measured = made.all_of(commits[1:3], 1)
     [point] = change_points(measured, SCENARIOS, "simulated", Limits())
     name, link, *findings = lines(point)
     assert name.endswith("more change (#102)")
@@ -135,7 +138,7 @@ def test_a_change_point_names_its_pull_request_and_its_bisection(
     html = page(measured, [point])
     assert "more change (#102)" in html
     assert "Nothing beyond its limits" not in html
-    assert "Nothing beyond its limits" in page(measured[:2], [])
+    assert "Nothing beyond its limits" in page(measured[:1], [])
 
 
 @pytest.mark.parametrize(
