@@ -28,6 +28,7 @@ ROOTS = (
         f"fixtures.suite.{name}"
         for name in ("plugin", "judging", "figures", "latency", "refreshing")
     ),
+    "fixtures.techniques.",  # imported by name, in the order of the list
     "perf_tests.",
 )
 """What collection imports by itself; a name that ends with a dot stands for all below it."""
