@@ -14,7 +14,7 @@ import pytest
 from fixtures.catalogues import digest, load, loaded, store_of
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
-from fixtures.commands.compare.messages import Recording
+from fixtures.commands.compare.messages import Recording, failure_of
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.fit import __main__ as fit
@@ -323,7 +323,7 @@ def test_a_comparison_selects_and_its_sides_run_what_is_loaded(tmp_path: Path) -
     assert (scenario.workload.name, scenario.technique.id) == OWN
     with closing(RemoteSide("base", SIDE, settings, tmp_path / "side")) as side:
         recording = side.recording(scenario)
-        assert recording.failure is None
+        assert failure_of(recording.record) is None
         assert isinstance(recording, Recording)
         assert recording.record.peak_bytes
 
@@ -334,7 +334,7 @@ def test_a_side_that_cannot_import_a_catalogue_says_so(tmp_path: Path) -> None:
     path.write_text("import nothing_of_this_name\n")
     settings = Settings(device="cpu", catalogues=(path,))
     with closing(RemoteSide("base", SIDE, settings, tmp_path / "side")) as side:
-        failure = side.recording(find_scenario(*OWN)).failure
+        failure = failure_of(side.recording(find_scenario(*OWN)).record)
     assert failure is not None
     assert failure.outcome is Outcome.BROKEN
     sentence = f"--perf-catalogue {path}, line 1 raises ModuleNotFoundError"

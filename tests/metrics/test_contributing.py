@@ -16,7 +16,7 @@ from tests.support.running import own_environment
 
 TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTION = re.findall(r"^## A new metric$(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)[0]
-BLOCKS = re.findall(r"([^`]*(?:`[^`]+`[^`]*)*)```python\n(.*?)```", SECTION, re.DOTALL)
+BLOCKS = re.findall(r"([^`]*(?:`[^`]+`[^`]*)*)```(?:python)?\n(.*?)```", SECTION, re.DOTALL)
 COPIED = ("conftest.py", "pyproject.toml", "fixtures", "perf_tests", "baselines")
 SCENARIO = "storybook-fp32"
 DEVICE = ("--perf-device", "cpu", "-k", f"[{SCENARIO}] and not latency")

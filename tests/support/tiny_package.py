@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from fixtures.commands.checkout import git
 from fixtures.commands.compare.environments import PROJECT
 from fixtures.commands.compare.installer import run
-from fixtures.commands.checkout import git
 
 PYPROJECT = """
 [build-system]
