@@ -219,8 +219,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # By name: pytest rewrites the plugin's assertions, and that must come before its import.
     patch = pytest.MonkeyPatch()
     for where, makes in (
-        ("plugin.in_fresh_process", in_fresh_process),
-        ("plugin.beside_its_reference", beside_its_reference),
+        ("judging.in_fresh_process", in_fresh_process),
+        ("judging.beside_its_reference", beside_its_reference),
         ("latency.open_rounds", open_rounds),
     ):
         patch.setattr(f"fixtures.suite.{where}", partial(makes, change=faulty))
