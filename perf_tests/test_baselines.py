@@ -67,6 +67,8 @@ def test_refresh(
     device = measurements.observations.device
     names = (device.key, scenario.stored_as, scenario.technique.id)
     stored = store.entry(*names)
+    # Not of a run that workers may share: there it depends on who timed fp32.
+    fp32 = run_record.scenarios.get(scenario.reference.id) if settings.minutes else None
     entry = record_entry(
         scenario,
         measurements.observations,
@@ -76,6 +78,7 @@ def test_refresh(
         samples=samples,
         stored=stored,
         replace_samples=settings.replace_samples,
+        fp32=fp32.timings if fp32 else (),
     )
     run_record.note(differences(scenario, stored, entry))
     if stored and keeps_samples(stored, scenario, device) and not settings.replace_samples:

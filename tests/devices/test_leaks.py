@@ -184,11 +184,11 @@ def test_on_cuda_blocks_are_counted_where_the_allocator_reports_no_requests(
     assert "left 1.00 MiB" in str(observed(lambda cuda: kept.append(cuda.tensor(MIB))))
 
 
-def test_a_leak_fails_the_activation_test(tmp_path: Path) -> None:
+def test_a_leak_fails_the_test_of_faults(tmp_path: Path) -> None:
     result = run_suite(
         *("-p", "tests.support.fake_bench", "--perf-device", "simulated"),
         *("--perf-workload", "storybook"),
-        *("-k", "test_activation and bf16", f"--perf-baselines={tmp_path}"),
+        *("-k", "test_faults and bf16", f"--perf-baselines={tmp_path}"),
         FAKE_LEAK="storybook-bf16",
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
