@@ -78,6 +78,14 @@ def test_figures_that_differ_are_noted() -> None:
     ]
 
 
+def test_an_empty_text_is_no_figure() -> None:
+    run = RunRecord()
+    said = ("", "fp32", "")
+    merge(run, [told(run_record(scenario_record("fp16", timed_against=text))) for text in said])
+    assert run.scenarios["storybook-fp16"].timed_against == "fp32"
+    assert run.notes == []
+
+
 def test_notes_stand_in_the_order_of_one_process_and_once() -> None:
     one, two = RunRecord(), RunRecord()
     for worker, position, sentence in (
