@@ -63,7 +63,7 @@ def test_a_metric_that_follows_the_section_is_stored_judged_and_shown(tmp_path: 
 
     before = run(tmp_path)
     assert before.returncode == 0, before.stdout
-    assert "allocations of fp32: the baseline is older than this metric" in before.stdout
+    assert "allocations: the baseline is older than this metric" in before.stdout
 
     refresh = ("--perf-update-baselines", "--perf-reason", "a new metric", "-k", f"[{SCENARIO}]")
     recorded = run(tmp_path, *refresh)

@@ -213,6 +213,7 @@ def faulty(scenario: Scenario) -> Scenario:
     return scenario.with_technique(scenario.technique.id)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Put the faults into this process, and into those that take samples."""
     inject()
