@@ -29,11 +29,13 @@ from fixtures.records.baselines import Entry, Sampled
 from fixtures.records.counts import Counts
 from fixtures.records.host_work import HostWork
 from fixtures.records.images import Images, decoded, encoded
+from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
 from fixtures.records.units import GIB
 from fixtures.scenarios import Scenario, find_scenario
+from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
@@ -59,6 +61,12 @@ class Frozen:
 @pytest.fixture(autouse=True)
 def frozen_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observations_module, "frozen_program", lambda *_: Frozen())
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of harmless variation, whatever is stored."""
+    monkeypatch.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
 
 
 def gpu(**hardware: Any) -> FakeDevice:
@@ -137,16 +145,24 @@ def test_what_the_device_does_not_time_is_recorded_without_a_latency() -> None:
     assert made.counts
 
 
-# The image of fp32
+# Images
 
 
-def test_the_image_of_fp32_is_stored_as_it_is_and_no_technique_s() -> None:
-    made = recorded(of=SCENARIO.reference)
+@pytest.mark.parametrize(
+    "of", [SCENARIO, SCENARIO.reference, MINE, MINE.reference], ids=lambda one: one.id
+)
+def test_what_a_scenario_draws_is_stored_as_it_is(of: Scenario) -> None:
+    made = recorded(of=of)
     assert np.abs(decoded(made.images) - IMAGES[:1]).max() <= 0.5 / 255 + 1e-6
-    assert recorded().images == ()
-    assert recorded(of=MINE.reference).images == ()
+    assert made.differences == (), "from what is the file's matter"
     simulated = FakeDevice(lacks={"images": "draws none", "clock": "takes no time"})
-    assert recorded(of=SCENARIO.reference, on=simulated, timings=()).images == ()
+    assert not recorded(of=of, on=simulated, timings=()).has_images
+
+
+def test_a_large_image_is_stored_averaged_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fixtures.records.images.STORED_SIDE_PX", 16)
+    (height, width, _) = decoded(recorded().images).shape[1:]
+    assert (height, width) == (16, 16)
 
 
 def test_the_image_of_fp32_is_renewed_where_samples_of_other_hardware_stay() -> None:
@@ -160,7 +176,10 @@ def test_an_image_that_is_not_the_frozen_reference_s_is_refused() -> None:
     pale = observation(SCENARIO.reference.id, images=IMAGES[:1] * 0.98)
     refused = refusal(pale, of=SCENARIO.reference)
     assert refused.outcome is Outcome.BROKEN
-    assert "differs from the frozen reference's by up to 5.10/255: no baseline is" in str(refused)
+    assert (
+        "the image differs from the frozen reference's: image difference 5.10/255 (limit 0.10/255)"
+    ) in str(refused)
+    assert str(refused).endswith(": no baseline is recorded from a wrong image")
     rounded = observation(SCENARIO.reference.id, images=IMAGES[:1] * (1 - 1e-6))
     assert recorded(rounded, of=SCENARIO.reference).images
 
@@ -172,7 +191,9 @@ def test_without_the_frozen_reference_fp32_is_refused_and_a_technique_is_not(
         raise RuntimeError("no kernel")
 
     monkeypatch.setattr(observations_module, "frozen_program", fail)
-    assert refusal(of=SCENARIO.reference).outcome is Outcome.NO_BASELINE
+    refused = refusal(of=SCENARIO.reference)
+    assert refused.outcome is Outcome.BROKEN
+    assert "the frozen reference does not run here (no kernel)" in str(refused)
     assert recorded().ssim == 1.0
 
 
@@ -228,7 +249,8 @@ def test_processes_that_disagree_are_refused_with_the_evidence() -> None:
 def test_a_wrong_image_is_refused() -> None:
     refused = refusal(observation(images=IMAGES[:1, ::-1]))
     assert refused.outcome is Outcome.BROKEN
-    assert "below its limit" in str(refused)
+    assert "SSIM with the fp32 image is 0.04" in str(refused)
+    assert "(limit 0.9900)" in str(refused)
 
 
 def test_an_image_that_shows_something_else_is_refused_whatever_its_similarity() -> None:
@@ -240,7 +262,39 @@ def test_an_image_that_shows_something_else_is_refused_whatever_its_similarity()
     assert recorded(of=told).ssim == 1.0
     refused = refusal(observation(images=IMAGES[:1] * 0.99), of=told)
     assert refused.outcome is Outcome.BROKEN
-    assert "shows something else than fp32's" in str(refused)
+    assert "the image shows light 0.990 where fp32's shows 1.000" in str(refused)
+
+
+def test_an_fp32_image_that_is_not_what_the_prompt_asks_for_is_refused() -> None:
+    def shown(images: Images) -> list[dict[str, str]]:
+        return [{"subject": "cat", "place": "moon"} for _ in images]
+
+    def asking(**asked: str) -> Scenario:
+        workload = replace(SCENARIO.workload, classifier=shown, asked=(asked,))
+        return replace(SCENARIO.reference, workload=workload)
+
+    assert recorded(of=asking(subject="cat")).images
+    refused = refusal(of=asking(subject="astronaut"))
+    assert refused.outcome is Outcome.BROKEN
+    assert "shows subject cat where the prompt asks for astronaut" in str(refused)
+
+
+def test_an_image_that_moved_further_from_fp32_s_than_it_may_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever its SSIM is, where its harmless variation was measured."""
+    pale = observation(images=IMAGES[:1] * 0.98)
+    measured: dict[str, Variation] = {}
+    monkeypatch.setattr("fixtures.scenarios.harmless_variation", lambda *_: measured)
+    assert recorded(pale).images
+    measured[FP32] = Variation(0.01, 0.1, 0.1, 0.1)
+    assert recorded(pale).images
+    measured[FP32] = NONE
+    assert recorded().images
+    refused = refusal(pale)
+    assert refused.outcome is Outcome.BROKEN
+    assert "the image differs from fp32's: " in str(refused)
+    assert "accept it with" not in str(refused)
 
 
 def test_an_image_with_nan_is_refused() -> None:
@@ -264,8 +318,9 @@ def test_a_technique_that_is_not_in_effect_is_refused(when: str) -> None:
             "still alive: 1 x float32; nothing is recorded",
         ),
         ({"left_behind": ("gradients: True -> False",)}, "gradients: True -> False"),
+        ({"carried_over": "the same pipeline draws another"}, "draws another; nothing is recorded"),
     ],
-    ids=["memory", "a switch"],
+    ids=["memory", "a switch", "to the next call"],
 )
 def test_what_leaves_something_behind_is_refused(
     changes: dict[str, Any], why: str, when: str

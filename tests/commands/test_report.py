@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fixtures.commands.report import main
 from fixtures.records.codec import RecordError
+from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, NegativeControl, RunRecord
 from fixtures.records.timeline import Timeline
@@ -46,7 +47,12 @@ RUN = run_record(
         baseline_ratios=[0.9, 1.0],
         changed=["torch 1 -> 2"],
         images=[IMAGE],
-        differences=[IMAGE],
+        likeness={FP32: [Likeness(0.5, 0.1, 0.02, 0.3, 0.4)]},
+        not_compared={STORED: (Outcome.NO_BASELINE, "it cannot be read")},
+        stored_apart=[Likeness(1.0, 0.0, 0.0)],
+        wanted={FP32: [{"subject": "cat"}]},
+        stored_images=[IMAGE],
+        flip_maps={FP32: [IMAGE], STORED: [IMAGE]},
         verdicts=[
             verdict("storybook-fp16", Outcome.REGRESSION, measured=1.2, baseline=1.0, limit=1.1),
             verdict("storybook-fp16", Outcome.PASS, "counts", measured=3.0, baseline=2.0),

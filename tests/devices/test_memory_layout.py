@@ -15,7 +15,7 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.memory_layout import LayoutRandomiser, keep_freed_memory
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.similarity import ssim
+from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
 
 BRIEF = replace(WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call, steps=1))

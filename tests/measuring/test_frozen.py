@@ -24,13 +24,16 @@ from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
-from fixtures.metrics.images import FROZEN_DIFFERENCE, STORED_DIFFERENCE, judge_difference
+from fixtures.metrics.images import FROZEN_DIFFERENCE, FROZEN_LIMIT, judge_likeness
 from fixtures.records.images import Images, decoded, encoded
+from fixtures.records.likeness import FROZEN as BY_FROZEN
+from fixtures.records.likeness import STORED
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
 from fixtures.verdicts.case import Case
-from fixtures.verdicts.similarity import largest_difference
+from fixtures.verdicts.image_limits import NONE, limits
+from fixtures.verdicts.likeness import largest_difference, likeness
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from fixtures.workloads.storybook.workload import CALL, FROZEN
@@ -67,9 +70,24 @@ def test_the_token_ids_are_the_tokenizer_s() -> None:
         length = tokenizer.model_max_length
         return list(tokenizer(prompt, padding="max_length", max_length=length).input_ids)
 
+    batch = WORKLOADS["storybook-batch8"]
+    assert batch.frozen is not None
     ids = FrozenProgram(FROZEN, CPU)._ids
     assert ids == [padded(""), padded(CALL.prompt)]
     assert ids[1] != padded(f"{CALL.prompt}, at night")
+    assert len({*batch.call.prompts}) == batch.call.batch
+    assert FrozenProgram(batch.frozen, CPU)._ids == [*map(padded, ("", *batch.call.prompts))]
+
+
+def test_the_images_of_a_batch_have_the_prompts_in_turn() -> None:
+    """As the pipeline's call has them: `Call.prompts`."""
+    source = replace(FROZEN, prompt_ids=(FROZEN.prompt_ids[0], FROZEN.prompt_ids[0][:3]))
+    call = replace(CALL, batch=3, width=64, height=64, further_prompts=("another",))
+    assert call.prompts == [CALL.prompt, "another", CALL.prompt]
+    first, second, third = FrozenProgram(source, CPU).draw(call, 1)
+    alone = FrozenProgram(FROZEN, CPU).draw(call, 1)
+    assert np.allclose(alone[[0, 2]], [first, third], atol=1e-5)
+    assert np.abs(alone[1] - second).max() > 1 / 255
 
 
 def test_other_weights_than_the_stored_have_no_frozen_reference() -> None:
@@ -84,7 +102,8 @@ def test_other_weights_than_the_stored_have_no_frozen_reference() -> None:
 
 
 ALLOWED = {
-    *("__future__", "collections", "functools", "hashlib", "json", "math", "pathlib", "typing"),
+    *("__future__", "collections", "functools", "hashlib", "itertools", "json", "math", "pathlib"),
+    "typing",
     *("numpy", "safetensors", "torch", "fixtures"),
 }
 
@@ -300,6 +319,9 @@ FAULTS: dict[str, tuple[Callable[[Any], None], float]] = {
 """Each with the difference that it makes, about, or makes at least, in 255ths."""
 
 
+LIMITS = {BY_FROZEN: FROZEN_LIMIT, STORED: limits(NONE, STORED)}
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_values_is_seen_beside_the_frozen_reference_and_the_stored_image(
     name: str, expected: tuple[Images, Images]
@@ -309,9 +331,8 @@ def test_a_fault_of_values_is_seen_beside_the_frozen_reference_and_the_stored_im
     fault(pipeline)
     drawn = STORYBOOK.draw(pipeline, steps=STEPS)
     assert largest_difference(drawn, expected[0]) * 255 > 0.9 * at_least
-    for image, limit in zip(expected, (FROZEN_DIFFERENCE, STORED_DIFFERENCE), strict=True):
-        difference = largest_difference(drawn, image)
-        verdict = judge_difference(Case(FP32.id, None, {}), difference, limit, "its")
+    for image, (whose, limit) in zip(expected, LIMITS.items(), strict=True):
+        verdict = judge_likeness(Case(FP32.id, None, {}), likeness(drawn, image), limit, whose)
         assert verdict.outcome is Outcome.REGRESSION, verdict.sentence
 
 
@@ -321,9 +342,11 @@ def test_rounding_in_another_order_is_no_fault(
 ) -> None:
     with FP32.with_technique(technique).running(CpuDevice()) as pipeline:
         drawn = STORYBOOK.draw(pipeline, steps=STEPS)
-    from_frozen, from_stored = (largest_difference(drawn, image) for image in expected)
+    for image, (whose, limit) in zip(expected, LIMITS.items(), strict=True):
+        verdict = judge_likeness(Case(FP32.id, None, {}), likeness(drawn, image), limit, whose)
+        assert verdict.outcome is Outcome.PASS, verdict.sentence
+    from_frozen = largest_difference(drawn, expected[0])
     assert from_frozen <= FROZEN_DIFFERENCE / 10
-    assert from_stored <= STORED_DIFFERENCE
     assert (from_frozen == 0) == (technique == "fp32")
 
 

@@ -46,7 +46,7 @@ DOES_NOT_SEPARATE: Mapping[str, frozenset[str]] = {
         {"half the steps", "a quarter of the steps", "one step fewer", "unscaled latents"}
     ),
 }
-"""By workload, those that its images do not tell from harmless variation; docs/min_ssim.md has the
+"""By workload, those that its images do not tell from harmless variation; docs/images.md has the
 figures. Tiles of `storybook-256` are allowed to differ in tone, so seams are judged there, too."""
 CALLS = {
     "storybook": [{"prompt": prompt, "seed": 0} for prompt in PROMPTS[:3]],

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from fixtures.devices import Trace
-from fixtures.measuring.observation import WARM_UP_STEPS, Observation, observe
+from fixtures.measuring.observation import (
+    ANOTHER,
+    REPEATS_WITHIN,
+    WARM_UP_STEPS,
+    Observation,
+    observe,
+)
+from fixtures.metrics.faults import CARRIED_OVER
 from fixtures.records.host_work import HostWork
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
@@ -43,7 +52,8 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
 
     seen = observe(fake_scenario(drawn), device)
     telling = fake_scenario(drawn).workload.representative_steps
-    assert calls == [{"steps": WARM_UP_STEPS}, {"steps": STEPS}, {"steps": telling}]
+    another: dict[str, Any] = {"steps": telling, **ANOTHER}
+    assert calls == [another, {"steps": STEPS}, another]
     assert seen == Observation(
         scenario="fake-tried",
         component_peak_bytes={WHOLE: 1000},
@@ -51,6 +61,7 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         call_s=7.0,
         images=IMAGES,
         inactive=None,
+        carried_over="",
         left_behind=(),
         origins={"Linear": 3},
         bound_s=0.5,
@@ -70,7 +81,8 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
     device = FakeDevice(trace=Trace(component_peak_bytes={WHOLE: 1000}), counted=counts(mm=5))
     scenario = fake_scenario(drawn)
     assert observe(scenario, device).counts == counts(mm=5)
-    assert calls[2:] == 2 * [{"steps": scenario.workload.representative_steps}]
+    few: dict[str, Any] = {"steps": scenario.workload.representative_steps}
+    assert calls[2:] == [few, {**few, **ANOTHER}]
 
 
 def test_what_the_technique_says_is_kept_and_it_is_left_after_the_last_call() -> None:
@@ -108,7 +120,7 @@ def test_the_host_s_calls_are_counted_along_only_without_torch_s_and_in_so_few_s
     scheduler = Stepping()
     calls: list[int] = []
 
-    def drawn(steps: int) -> Any:
+    def drawn(steps: int, **changes: Any) -> Any:
         calls.append(steps)
         for _ in range(steps):
             scheduler.step()
@@ -122,6 +134,81 @@ def test_the_host_s_calls_are_counted_along_only_without_torch_s_and_in_so_few_s
     assert len(calls) == (2 if lacks and telling == 4 else 3)
     assert work.steps == calls[-1] == telling
     assert ("torch" in work.call.packages) == (not lacks)
+
+
+# What a call leaves to the next one
+
+
+class Pipeline:
+    """Draws noise that depends on prompt and seed, and on what `keep` says that it keeps."""
+
+    def __init__(self, keep: Callable[[list[dict[str, Any]]], float] = lambda before: 0.0) -> None:
+        self.keep = keep
+        self.calls: list[dict[str, Any]] = []
+
+    def __call__(self, **changes: Any) -> Any:
+        kept = self.keep(self.calls)
+        self.calls.append(changes)
+        seed = hash((changes.get("prompt", "") == ANOTHER["prompt"], changes.get("seed", 0)))
+        images = np.random.default_rng(abs(seed)).random(IMAGES.shape) / 2
+        images[-1, 0, 0, 0] += kept
+        return images
+
+
+KEEPING: dict[str, Callable[[list[dict[str, Any]]], float]] = {
+    "the call before": lambda before: 0.2 if before and "prompt" not in before[-1] else 0.0,
+    "how many calls there were": lambda before: 0.01 * len(before),
+    "that it was called": lambda before: 0.2 * bool(before),
+    "little, but more than rounding": lambda before: 1.1 * REPEATS_WITHIN * bool(before),
+}
+
+
+@pytest.mark.parametrize("what", KEEPING)
+def test_a_pipeline_that_keeps_something_between_calls_is_a_fault(what: str) -> None:
+    seen = observe(fake_scenario(Pipeline(KEEPING[what])), FakeDevice())
+    assert seen.faults.keys() == {CARRIED_OVER}
+    assert seen.carried_over.startswith("after a call with another prompt the same pipeline draws")
+    apart = {"the call before": 51, "how many calls there were": 5, "that it was called": 51}
+    assert f"differ by up to {apart.get(what, 1)}/255" in seen.carried_over
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [lambda before: 0.0, lambda before: 0.9 * REPEATS_WITHIN * bool(before)],
+    ids=["nothing", "rounding"],
+)
+def test_a_pipeline_that_keeps_nothing_has_no_fault(
+    keep: Callable[[list[dict[str, Any]]], float],
+) -> None:
+    pipeline = Pipeline(keep)
+    assert observe(fake_scenario(pipeline), FakeDevice()).faults == {}
+    first, observed, again = pipeline.calls
+    assert first == again != observed
+
+
+def test_nan_is_no_fault_of_this_kind_for_the_image_itself_is_broken() -> None:
+    assert observe(fake_scenario(lambda **_: IMAGES * np.nan), FakeDevice()).carried_over == ""
+
+
+def test_what_is_drawn_into_the_same_memory_again_is_told_apart() -> None:
+    """An array that is handed out may be written to by the next call."""
+    drawn = Pipeline(KEEPING["that it was called"])
+    memory = np.empty_like(IMAGES)
+
+    def draw_again(**changes: Any) -> Any:
+        memory[:] = drawn(**changes)
+        return memory
+
+    assert observe(fake_scenario(draw_again), FakeDevice()).carried_over
+
+
+def test_where_no_images_are_compared_the_first_call_is_short_and_nothing_is_told() -> None:
+    pipeline = Pipeline(KEEPING["that it was called"])
+    device = FakeDevice(lacks={"images": "a simulated call draws none"})
+    seen = observe(fake_scenario(pipeline), device)
+    assert seen.faults == {}
+    few = fake_scenario(pipeline).workload.representative_steps
+    assert pipeline.calls == [{"steps": one} for one in (WARM_UP_STEPS, STEPS, few)]
 
 
 def test_a_switch_that_is_left_behind_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,18 +16,18 @@ from fixtures.measuring.recording import (
     new_run,
     put_scenario,
     record_device,
-    record_images,
     record_observation,
     record_of,
     record_timings,
     run_on,
 )
 from fixtures.records.baselines import Baseline, DeviceFacts
+from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
+from tests.support.fake_scenarios import fake_scenario, observation
 from tests.support.runs import counts, timing
 
 SCENARIO = find_scenario("storybook", "fp16")
@@ -81,16 +81,6 @@ def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     record_observation(record, observation(), observation(component_peak_bytes={WHOLE: 4000}))
     assert record.reference_peak_bytes == 4000
     assert record.bound_ms is None
-
-
-def test_images_are_recorded_with_their_differences_from_the_reference_s() -> None:
-    record = record_of(new_run(), SCENARIO)
-    reference = observation("storybook-fp32")
-    record_images(record, reference, reference)
-    assert len(record.images) == 1
-    assert record.differences == []
-    record_images(record, observation(images=IMAGES[1:]), reference)
-    assert len(record.differences) == 1
 
 
 def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
@@ -156,7 +146,8 @@ def test_a_scenario_is_recorded_with_everything_but_its_latency() -> None:
     record = put(FakeDevice())
     assert record.ssim == 1.0
     assert record.images
-    assert record.differences
+    assert record.likeness.keys() == {FP32}
+    assert record.flip_maps == {}
     assert record.peak_bytes == record.reference_peak_bytes == 1000
     assert record.counts == counts(mm=10)
     assert record.verdicts == []
@@ -165,8 +156,9 @@ def test_a_scenario_is_recorded_with_everything_but_its_latency() -> None:
 
 def test_the_reference_has_no_ssim_with_itself() -> None:
     record = put(FakeDevice(), scenario=SCENARIO.reference)
-    assert record.ssim is None
     assert record.images
+    assert FP32 not in record.likeness
+    assert entry_of(run_on(FakeDevice(), ""), record, "why", {}).ssim is None
 
 
 def test_nothing_is_drawn_on_a_device_without_images() -> None:
@@ -223,4 +215,6 @@ def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> Non
     assert entry.recorded.software == run.software
     assert entry.recorded.commit == run.commit
     assert entry.recorded.timing == {"steps": 3}
+    assert entry.images == ()
+    assert entry_of(run, record, "why", {}, record.images).images == tuple(record.images)
     assert Baseline("storybook", DeviceFacts("fake", {}), {"fp16": entry}).text()

@@ -14,7 +14,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.vae import tile_borders_px
 from fixtures.verdicts.case import Case
-from fixtures.verdicts.similarity import seam_contrast
+from fixtures.verdicts.image_checks import seam_contrast
 from fixtures.workloads import WORKLOADS
 
 CASE = Case("storybook-256-vae_tiling", None, {})

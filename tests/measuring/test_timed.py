@@ -242,7 +242,7 @@ class FakeProgram:
 class FrozenWorkload(FakeWorkload):
     """A workload with a frozen reference."""
 
-    frozen = FrozenSource(Path("nowhere"), (1, 2))
+    frozen = FrozenSource(Path("nowhere"), ((1, 2),))
 
 
 @pytest.fixture

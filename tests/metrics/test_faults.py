@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.metrics import BY_OPTION, faults, option_of
-from fixtures.metrics.faults import LEAK, RACE, STATE
+from fixtures.metrics.faults import CARRIED_OVER, LEAK, RACE, STATE
 from fixtures.records.outcome import Outcome
 from fixtures.verdicts.case import Case, SideCase
 from fixtures.verdicts.compared import Sides
@@ -14,6 +14,7 @@ from tests.support.runs import scenario_record
 SENTENCES = {
     STATE: "leaving it did not restore autocast on CPU",
     RACE: "a kernel on stream 1 reads what stream 2 writes",
+    CARRIED_OVER: "the same pipeline draws something else than when it was fresh",
     LEAK: "a call left 2.00 MiB allocated",
 }
 CASE = Case("storybook-fp16", None, {})

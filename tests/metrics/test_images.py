@@ -1,28 +1,51 @@
-"""Similarity: its limits, what is impossible, and that a wrong image is never accepted."""
+"""Images: limits of each measure, what is impossible, and that a wrong image is never accepted."""
 
 from __future__ import annotations
 
+import colorsys
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from fixtures.metrics import images as module
 from fixtures.metrics.images import (
     FROZEN_DIFFERENCE,
+    FROZEN_LIMIT,
+    MEASURES,
+    NO_FLIP,
     SEAM_LIMIT,
     SIDES_SSIM,
     SSIM_ROUNDING,
+    UNCALIBRATED,
     judge_classes,
-    judge_difference,
     judge_images,
+    judge_likeness,
     judge_seams,
     judge_similarity,
 )
+from fixtures.records.baselines import read_baseline
+from fixtures.records.images import Images, as_bytes
+from fixtures.records.likeness import FP32, FROZEN, PROMPT, STORED, Likeness
 from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.run import ScenarioRecord
+from fixtures.records.stored_images import stored_images
+from fixtures.settings import REPOSITORY
 from fixtures.verdicts.case import SideCase
+from fixtures.verdicts.compared import Sides
+from fixtures.verdicts.image_limits import NONE, ImageLimits, Variation, limits
+from fixtures.verdicts.likeness import has_flip, likeness
 from tests.metrics.cases import NEWER, SCENARIO, case
-from tests.support.runs import entry
+from tests.support.runs import entry, scenario_record
 
 SIDES = SideCase(SCENARIO, entry(), NEWER)
+EQUAL = Likeness(1.0, 0.0, 0.0, 0.0, 0.0)
+LIMIT = limits(NONE, STORED)
+needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
 
 
 @pytest.mark.parametrize(
@@ -69,15 +92,82 @@ def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
         (judge_images(case(), 0.99, 0.98), "0.9900 (limit 0.9800)"),
         (judge_similarity(SIDES, 0.5, 0.98), "0.5000 (limit 0.9800)"),
         (judge_seams(case(), 2 * SEAM_LIMIT), "x3.000 (limit x1.500)"),
-        (judge_difference(case(), 2 / 255, 1 / 255, "its"), "2.00/255 (limit 1.00/255)"),
+        (
+            judge_likeness(case(), [replace(EQUAL, largest=2 / 255)], LIMIT, "its"),
+            "2.00/255 (limit 1.00/255)",
+        ),
+        (judge_likeness(case(), [replace(EQUAL, flip=0.5)], LIMIT, "its"), "0.500 (limit 0.030)"),
     ],
-    ids=["wrong", "right", "sides", "seam", "difference"],
+    ids=["wrong", "right", "sides", "seam", "difference", "FLIP"],
 )
 def test_a_row_shows_the_figure_and_its_limit(verdict: Verdict, detail: str) -> None:
     assert verdict.detail == detail
 
 
-# The fp32 image
+# How far each image is from another one
+
+
+def judged(whose: str = STORED, limit: ImageLimits = LIMIT, **measures: Any) -> Verdict:
+    """The verdict on an image that is equal but for these measures."""
+    return judge_likeness(case(), [replace(EQUAL, **measures)], limit, whose)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
+    most = getattr(LIMIT, measure)
+
+    def of(value: float, limit: ImageLimits = LIMIT) -> Verdict:
+        return judged(STORED, limit, **{measure: value})
+
+    for value in (0.0, most):
+        assert of(value).outcome is Outcome.PASS
+    for value in (math.nextafter(most, 1), 1.0, math.inf, math.nan):
+        verdict = of(value)
+        assert verdict.outcome is Outcome.REGRESSION
+        assert verdict.metric == MEASURES[measure].name
+        assert (verdict.baseline, verdict.limit) == (None, most)
+    exact = replace(LIMIT, **{measure: 0.0})
+    assert of(0.0, exact).outcome is Outcome.PASS
+    assert of(1e-9, exact).outcome is Outcome.REGRESSION
+
+
+def test_the_fields_of_a_limit_are_the_measures() -> None:
+    assert {one.name for one in fields(ImageLimits)} == MEASURES.keys()
+    assert {one.name for one in fields(Likeness)} == {*MEASURES, "ssim"}
+
+
+def test_what_was_not_measured_or_has_no_limit_is_not_judged() -> None:
+    assert judged(flip=None, flip_max=None).outcome is Outcome.PASS
+    assert judged(limit=limits(NONE, STORED), largest=0.5).outcome is Outcome.REGRESSION
+    assert judged(FP32, replace(LIMIT, largest=None), largest=0.5).outcome is Outcome.PASS
+
+
+def test_the_measure_that_is_furthest_beyond_speaks_and_the_others_are_named() -> None:
+    images = [EQUAL, Likeness(0.5, 3 / 255, 1 / 255, 0.5, 0.01), replace(EQUAL, largest=2 / 255)]
+    verdict = judge_likeness(case(), images, LIMIT, STORED)
+    assert verdict.metric == "FLIP"
+    assert verdict.sentence == (
+        f"{SCENARIO}: image 2 of 3 differs from the baseline's: FLIP 0.500 (limit 0.030); also "
+        "channel difference 1.00/255 (limit 0.50/255), image difference 3.00/255 (limit "
+        "1.00/255); changed since the baseline: torch 2.12.0 -> 2.13.0; if it is meant, accept it "
+        f"with: {case().refresh}"
+    )
+    right = judge_likeness(case(), [EQUAL], LIMIT, STORED).sentence
+    assert right.startswith(f"{SCENARIO}: the image differs from the baseline's: ")
+    assert "accept" not in right
+
+
+@pytest.mark.parametrize("whose", [FP32, FROZEN])
+def test_an_image_that_is_not_what_is_computed_names_the_suspects_and_no_way_to_accept_it(
+    whose: str,
+) -> None:
+    verdict = judged(whose, flip=0.5)
+    assert verdict.sentence == (
+        f"{SCENARIO}: the image differs from {whose}: FLIP 0.500 (limit 0.030); changed since "
+        "the baseline: torch 2.12.0 -> 2.13.0"
+    )
+    new = judge_likeness(case(entry=None), [replace(EQUAL, flip=0.5)], LIMIT, whose)
+    assert new.sentence.endswith("FLIP 0.500 (limit 0.030)")
 
 
 @pytest.mark.parametrize(
@@ -86,28 +176,198 @@ def test_a_row_shows_the_figure_and_its_limit(verdict: Verdict, detail: str) -> 
         (0.0, Outcome.PASS),
         (FROZEN_DIFFERENCE, Outcome.PASS),
         (math.nextafter(FROZEN_DIFFERENCE, 1), Outcome.REGRESSION),
-        (1.0, Outcome.REGRESSION),
-        (math.inf, Outcome.REGRESSION),
-        (math.nan, Outcome.REGRESSION),
     ],
 )
-def test_a_difference_is_judged_by_its_limit(difference: float, outcome: Outcome) -> None:
-    verdict = judge_difference(case(), difference, FROZEN_DIFFERENCE, "the frozen reference's")
-    assert verdict.outcome is outcome
-    assert verdict.limit == FROZEN_DIFFERENCE
-    assert verdict.baseline is None
+def test_the_frozen_reference_s_image_is_the_same_but_for_rounding(
+    difference: float, outcome: Outcome
+) -> None:
+    assert judged(FROZEN, FROZEN_LIMIT, largest=difference).outcome is outcome
 
 
-def test_a_wrong_fp32_image_names_the_suspects_and_no_way_to_accept_it() -> None:
-    verdict = judge_difference(case(), 3 / 255, 1 / 255, "the baseline's")
-    assert verdict.sentence == (
-        f"{SCENARIO}: the fp32 image differs from the baseline's by up to 3.00/255 (limit "
-        "1.00/255); changed since the baseline: torch 2.12.0 -> 2.13.0"
+# What an SSIM of 0.99 lets through
+
+
+def picture() -> Images:
+    """What fp32 draws of storybook, as it is stored."""
+    path = Path(REPOSITORY, "baselines", "cpu", "storybook.json")
+    stored = stored_images(
+        read_baseline(path, device_key="cpu", workload="storybook").scenarios, "fp32"
     )
-    right = judge_difference(case(), 0.0, 1 / 255, "the baseline's").sentence
-    assert right.endswith("(limit 1.00/255)")
-    new = judge_difference(case(entry=None), 3 / 255, 1 / 255, "the baseline's").sentence
-    assert new.endswith("(limit 1.00/255)")
+    assert stored is not None
+    return stored
+
+
+def hue_turned(images: Images) -> Images:
+    turned = [
+        colorsys.hsv_to_rgb(hue + 5 / 360, saturation, value)
+        for hue, saturation, value in (
+            colorsys.rgb_to_hsv(*pixel) for pixel in images.reshape(-1, 3).tolist()
+        )
+    ]
+    return np.array(turned, images.dtype).reshape(images.shape)
+
+
+def half_brighter(images: Images) -> Images:
+    images[:, :, : images.shape[2] // 2] *= 1.05
+    return images
+
+
+def with_block(images: Images) -> Images:
+    images[:, 40:48, 40:48] = 1.0
+    return images
+
+
+def with_column(images: Images) -> Images:
+    images[:, :, 20] = 0.0
+    return images
+
+
+DAMAGES: dict[str, tuple[Callable[[Images], Images], float]] = {
+    "hue + 5 degrees": (hue_turned, 0.99),
+    "gamma 1.1": (lambda images: images**1.1, 0.99),
+    "10 % brighter": (lambda images: images * 1.1, 0.99),
+    "half of it 5 % brighter": (half_brighter, 0.99),
+    "red 10 % down": (lambda images: images * np.array([0.9, 1, 1], np.float32), 0.99),
+    "green 10 % down": (lambda images: images * np.array([1, 0.9, 1], np.float32), 0.99),
+    "blue 10 % down": (lambda images: images * np.array([1, 1, 0.9], np.float32), 0.99),
+    "16 to 235": (lambda images: (16 + 219 * images) / 255, 0.99),
+    "8 x 8 white pixels": (with_block, 0.98),
+    "a black column": (with_column, 0.95),
+}
+"""Each with the SSIM that it leaves, at least."""
+
+
+@needs_flip
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_ssim_lets_through_fails_by_another_measure(name: str) -> None:
+    damage, at_least = DAMAGES[name]
+    expected = picture()
+    found = likeness(np.clip(damage(expected.copy()), 0, 1), expected)
+    assert found[0].ssim >= at_least
+    # As close as any technique is held to fp32's, and as an image is held to its own baseline's.
+    for whose in (FP32, STORED):
+        verdict = judge_likeness(case(), found, limits(NONE, whose), whose)
+        assert verdict.outcome is Outcome.REGRESSION, verdict.sentence
+        assert any(f": {one.name} " in verdict.sentence for one in MEASURES.values())
+
+
+@needs_flip
+def test_another_rounding_to_eight_bits_passes() -> None:
+    expected = picture()
+    generator = np.random.default_rng(0)
+    before = expected + generator.uniform(-0.4, 0.4, expected.shape).astype(np.float32) / 255
+    before = np.clip(before, 0, 1)
+    assert np.array_equal(as_bytes(before), as_bytes(expected))
+    by_one = expected.copy()
+    by_one[0, ::16, ::16] -= 1 / 255
+    for drawn in (before, by_one):
+        for whose in (FP32, STORED):
+            verdict = judge_likeness(case(), likeness(drawn, expected), limits(NONE, whose), whose)
+            assert verdict.outcome is Outcome.PASS, verdict.sentence
+
+
+# What a record is held to
+
+
+def outcomes(record: ScenarioRecord, **changes: Any) -> dict[str, tuple[str, Outcome]]:
+    """What is judged besides the SSIM with fp32's image: metric and outcome by sentence."""
+    verdicts = module.METRIC.judge(case(min_ssim=0.98, **changes), record)
+    assert (verdicts[0].metric, verdicts[0].outcome) == ("SSIM", Outcome.PASS)
+    return {one.sentence: (one.metric, one.outcome) for one in verdicts[1:]}
+
+
+def drawn(likeness: Mapping[str, list[Likeness]] | None = None, **figures: Any) -> ScenarioRecord:
+    return scenario_record("fp16", ssim=0.99, likeness=likeness or {}, **figures)
+
+
+PALE = replace(EQUAL, largest=0.1, channel=0.1)
+
+
+def test_without_a_stored_image_there_is_no_baseline_for_it() -> None:
+    ((sentence, found),) = outcomes(drawn()).items()
+    assert found == ("image difference", Outcome.NO_BASELINE)
+    assert "accept it with: " in sentence
+    (unknown,) = outcomes(drawn(), device_is_known=False, entry=None).values()
+    assert unknown == ("image difference", Outcome.NOT_JUDGED)
+
+
+def test_an_image_without_ssim_is_broken() -> None:
+    (first, *_) = module.METRIC.judge(case(), scenario_record("fp16"))
+    assert first.outcome is Outcome.BROKEN
+
+
+@pytest.mark.parametrize("whose", [FROZEN, STORED])
+def test_what_cannot_be_compared_fails_with_its_reason(whose: str) -> None:
+    stored = {} if whose == STORED else {STORED: [EQUAL]}
+    record = drawn(stored, not_compared={whose: (Outcome.NO_BASELINE, "it does not run here")})
+    found = outcomes(record)
+    (sentence,) = (one for one in found if "it does not run here" in one)
+    assert found[sentence] == ("image difference", Outcome.NO_BASELINE)
+    assert ("accept it with: " in sentence) == (whose == STORED), "no command makes one run"
+    assert len(found) == (1 if whose == STORED else 2)
+
+
+def test_the_difference_from_fp32_s_image_is_judged_where_harmless_variation_was_measured() -> None:
+    record = drawn({FP32: [PALE], STORED: [EQUAL]})
+    unknown = {sentence: found for sentence, found in outcomes(record).items() if FP32 in sentence}
+    ((sentence, found),) = unknown.items()
+    assert found == ("FLIP", Outcome.NOT_JUDGED)
+    assert UNCALIBRATED in sentence
+    for channel, outcome in ((0.01, Outcome.REGRESSION), (0.05, Outcome.PASS)):
+        harmless = {FP32: Variation(channel, 0.0, 0.0, 0.0)}
+        judged = list(outcomes(record, harmless=harmless).values())
+        assert ("channel difference", outcome) in judged
+        assert ("FLIP", Outcome.NOT_JUDGED) not in judged
+
+
+def test_an_image_that_was_fp32_s_to_rounding_is_held_to_that() -> None:
+    """Whatever the technique's harmless variation is elsewhere."""
+    wide = {STORED: Variation(0.2, 0.2, 0.2, 0.2)}
+    for apart, outcome in (([EQUAL], Outcome.REGRESSION), ([PALE], Outcome.PASS)):
+        record = drawn({STORED: [PALE]}, stored_apart=apart)
+        ((_, found),) = outcomes(record, harmless=wide).values()
+        assert found is outcome
+
+
+@pytest.mark.parametrize(
+    ("harmless", "outcome"), [({}, Outcome.PASS), ({STORED: NONE}, Outcome.REGRESSION)]
+)
+def test_an_image_may_move_as_was_measured_and_else_as_the_technique_moves_it(
+    harmless: Mapping[str, Variation], outcome: Outcome
+) -> None:
+    record = drawn({STORED: [PALE]}, stored_apart=[PALE])
+    ((_, found),) = outcomes(record, harmless=harmless).values()
+    assert found is outcome
+    further = replace(PALE, largest=0.5, channel=0.5)
+    beyond = drawn({STORED: [further]}, stored_apart=[PALE])
+    ((_, found),) = outcomes(beyond, harmless=harmless).values()
+    assert found is Outcome.REGRESSION
+
+
+def test_without_flip_the_rest_is_judged_and_a_verdict_says_so() -> None:
+    blind = replace(EQUAL, flip=None, flip_max=None)
+    harmless = {FP32: NONE}
+    record = drawn({FP32: [blind], STORED: [blind]})
+    found = outcomes(record, harmless=harmless)
+    (sentence,) = (one for one, (_, outcome) in found.items() if outcome is Outcome.NOT_JUDGED)
+    assert NO_FLIP in sentence
+    assert Outcome.REGRESSION not in {outcome for _, outcome in found.values()}
+    pale = drawn({FP32: [replace(blind, channel=0.1)], STORED: [blind]})
+    assert ("channel difference", Outcome.REGRESSION) in outcomes(pale, harmless=harmless).values()
+    with_flip = outcomes(drawn({FP32: [EQUAL], STORED: [EQUAL]}), harmless=harmless)
+    assert {outcome for _, outcome in with_flip.values()} == {Outcome.PASS}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [{"ssim": 0.9}, {"images": ("x",)}, {"differences": ("x",)}],
+    ids=lambda one: next(iter(one)),
+)
+def test_where_nothing_is_drawn_what_the_entry_has_is_missed(stored: dict[str, Any]) -> None:
+    has, lacks = (entry(**{"ssim": None, **one}) for one in (stored, {}))
+    for made, outcome in ((has, Outcome.BROKEN), (lacks, Outcome.NOT_JUDGED)):
+        (verdict,) = module.METRIC.judge(case(entry=made, no_images="draws none"), drawn())
+        assert verdict.outcome is outcome
 
 
 # Both sides of a comparison
@@ -128,6 +388,32 @@ def test_both_sides_draw_alike_as_far_as_the_technique_itself_must(
     verdict = judge_similarity(SIDES, ssim, min_ssim)
     assert verdict.outcome is outcome
     assert (verdict.baseline, verdict.limit) == (1.0, min(min_ssim, SIDES_SSIM))
+
+
+@needs_flip
+def test_two_sides_are_told_apart_by_more_than_ssim_where_variation_was_measured(
+    tmp_path: Path,
+) -> None:
+    base = picture()
+    paths: list[str] = []
+    for number, image in enumerate((base, base * np.float32(0.95))):
+        paths.append(str(tmp_path / f"{number}.npy"))
+        np.save(paths[-1], image)
+    record = drawn()
+    for harmless, head, wanted in (
+        ({}, 1, {"SSIM": Outcome.PASS}),
+        ({STORED: NONE}, 1, {"SSIM": Outcome.PASS, "FLIP": Outcome.REGRESSION}),
+        ({STORED: NONE}, 0, {"SSIM": Outcome.PASS, "FLIP": Outcome.PASS}),
+    ):
+        side = replace(SIDES, min_ssim=0.98, harmless=harmless)
+        sides = Sides(side, record, record, images=(paths[0], paths[head]))
+        found = {
+            one.verdict.metric if one.verdict.metric == "SSIM" else "FLIP": one.verdict
+            for one in module.METRIC.compare(sides)
+        }
+        assert {name: one.outcome for name, one in found.items()} == wanted
+        for one in found.values():
+            assert "refresh" not in one.sentence
 
 
 WHITE_ON_MARS = {"subject": "astronaut", "place": "mars", "main colour": "white"}
@@ -173,3 +459,15 @@ def test_one_image_of_a_batch_must_not_hide_among_the_others() -> None:
     assert "image 2 of 3 shows place sea where fp32's shows mars, and 3 more" in every
     with pytest.raises(ValueError, match="argument 2 is longer"):
         judge_classes(case(), [WHITE_ON_MARS], wanted)
+
+
+def test_fp32_s_image_must_show_what_the_prompt_asks_for_and_no_more() -> None:
+    asked = {"subject": "astronaut", "place": "mars"}
+    for shown, outcome in ((RED_ON_MARS, Outcome.PASS), (RED_AT_SEA, Outcome.REGRESSION)):
+        record = drawn({STORED: [EQUAL]}, shown=[shown], wanted={PROMPT: [asked]})
+        (verdict,) = (one for one in module.METRIC.judge(case(), record) if one.metric == "classes")
+        assert verdict.outcome is outcome
+        assert verdict.limit == 2
+        assert "the prompt asks for" in verdict.sentence
+    assert "shows place sea where the prompt asks for mars" in verdict.sentence
+    assert "accept" not in verdict.sentence

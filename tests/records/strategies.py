@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fixtures.records.baselines import Entry, Provenance, Sampled
 from fixtures.records.codec import LARGEST
 from fixtures.records.counts import Counts
+from fixtures.records.likeness import Likeness
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
@@ -70,6 +71,8 @@ VERDICTS = st.builds(
     detail=NAMES,
     not_run=st.sampled_from([None, "base", "head", "both"]),
 )
+CLASSES = st.dictionaries(NAMES, NAMES, max_size=2)
+LIKENESS = st.builds(Likeness, FIGURES, FIGURES, FIGURES, st.none() | FIGURES, st.none() | FIGURES)
 SCENARIO_RECORDS = st.builds(
     ScenarioRecord,
     id=NAMES,
@@ -87,6 +90,12 @@ SCENARIO_RECORDS = st.builds(
     origins=NAMED_NUMBERS,
     bound_ms=st.none() | FIGURES,
     ssim=st.none() | FIGURES,
+    likeness=st.dictionaries(NAMES, st.lists(LIKENESS, max_size=2), max_size=2),
+    not_compared=st.dictionaries(NAMES, st.tuples(st.sampled_from(Outcome), NAMES), max_size=2),
+    stored_apart=st.lists(LIKENESS, max_size=2),
+    shown=st.lists(CLASSES, max_size=2),
+    wanted=st.dictionaries(NAMES, st.lists(CLASSES, max_size=2), max_size=2),
+    seam=st.none() | FIGURES,
     wall_ms=st.none() | FIGURES,
     speedup=st.none() | st.builds(Interval, FIGURES, FIGURES, FIGURES),
     timings=st.lists(TIMINGS, max_size=2),
@@ -95,7 +104,8 @@ SCENARIO_RECORDS = st.builds(
     baseline_ratios=st.lists(FIGURES, max_size=3),
     changed=st.lists(NAMES, max_size=3),
     images=DATA_URIS,
-    differences=DATA_URIS,
+    stored_images=DATA_URIS,
+    flip_maps=st.dictionaries(NAMES, DATA_URIS, max_size=2),
     verdicts=st.lists(VERDICTS, max_size=3),
 )
 RUNS = st.builds(
@@ -144,6 +154,7 @@ ENTRIES = st.integers(0, 5).flatmap(
         ratios=st.tuples(*[POSITIVE] * processes),
         ssim=st.none() | st.floats(-1, 1),
         images=DATA_URIS.map(tuple),
+        differences=DATA_URIS.map(tuple),
     )
 )
 """Entries with and without a clock."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from fixtures.records import baseline_store
 from fixtures.records.baseline_store import LOCK, BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
+from fixtures.records.images import PREFIX, Images, encoded
 from tests.records.strategies import ENTRIES, TEXTS
 from tests.support.runs import counts, entry
 
@@ -146,6 +148,90 @@ def test_an_empty_folder_has_what_lies_beneath_and_a_commit_leaves_that_there(
     assert mine is not None
     assert list(mine.scenarios) == ["own"]
     assert tree(tmp_path / "ours") == before
+
+
+# Images
+
+
+ONE, ANOTHER, THIRD = (
+    np.random.default_rng(seed).integers(0, 256, (1, 16, 16, 3)).astype(np.float32) / 255
+    for seed in range(3)
+)
+
+
+def drawn(images: Images, **changes: Any) -> Entry:
+    """An entry as a refresh stages it."""
+    return entry(images=tuple(encoded(images, lossless=True)), **changes)
+
+
+def holds(store: BaselineStore, **expected: Images | None) -> bool:
+    """Whether the entries have drawn these images, to the bit."""
+    found = {name: store.images(KEY, WORKLOAD, name) for name in expected}
+    return all(
+        images is None if wanted is None else images is not None and np.array_equal(images, wanted)
+        for images, wanted in zip(found.values(), expected.values(), strict=True)
+    )
+
+
+def test_a_technique_s_image_is_stored_as_a_difference_and_stays_when_fp32_s_changes(
+    tmp_path: Path,
+) -> None:
+    nearly = ONE.copy()
+    nearly[0, :4] = ANOTHER[0, :4]
+    store = store_with(tmp_path, fp32=drawn(ONE), fp16=drawn(nearly), none=entry())
+    path = store.path(KEY, WORKLOAD)
+    assert '"images"' not in text_of(path, "fp16")
+    assert '"differences"' not in text_of(path, "fp32")
+    assert holds(BaselineStore(tmp_path), fp32=ONE, fp16=nearly, none=None, unknown=None)
+    before = {name: text_of(path, name) for name in ("fp16", "none")}
+    # The same image anew: nothing else is written.
+    store_with(tmp_path, fp32=drawn(ONE, **OTHER))
+    assert {name: text_of(path, name) for name in before} == before
+    store_with(tmp_path, fp32=drawn(THIRD))
+    assert holds(BaselineStore(tmp_path), fp32=THIRD, fp16=nearly)
+    assert text_of(path, "none") == before["none"]
+    without_image = [
+        re.sub('"data:.*"', "", one) for one in (text_of(path, "fp16"), before["fp16"])
+    ]
+    assert len({*without_image}) == 1, "all else of the entry is what it was"
+    store_with(tmp_path, bf16=drawn(ANOTHER))
+    assert holds(BaselineStore(tmp_path), fp32=THIRD, fp16=nearly, bf16=ANOTHER)
+
+
+def test_images_that_were_stored_before_fp32_s_become_differences(tmp_path: Path) -> None:
+    store = store_with(tmp_path, fp16=drawn(ANOTHER))
+    assert '"images"' in text_of(store.path(KEY, WORKLOAD), "fp16")
+    store_with(tmp_path, fp32=drawn(ONE))
+    assert '"differences"' in text_of(store.path(KEY, WORKLOAD), "fp16")
+    assert holds(BaselineStore(tmp_path), fp32=ONE, fp16=ANOTHER)
+
+
+def test_images_of_the_store_beneath_are_differences_from_its_own_fp32_s(tmp_path: Path) -> None:
+    beneath = store_with(tmp_path / "ours", fp32=drawn(ONE), fp16=drawn(ANOTHER))
+    store_with(tmp_path / "mine", fp32=drawn(THIRD), own=drawn(ANOTHER))
+    store = BaselineStore(tmp_path / "mine", beneath=beneath)
+    assert holds(store, fp32=THIRD, fp16=ANOTHER, own=ANOTHER, bf16=None)
+    assert BaselineStore(tmp_path / "none").images(KEY, WORKLOAD, "fp16") is None
+
+
+def test_a_difference_that_cannot_be_read_is_not_written_anew(tmp_path: Path) -> None:
+    path = store_with(tmp_path, fp32=drawn(ONE), fp16=drawn(ANOTHER)).path(KEY, WORKLOAD)
+    head, found, tail = path.read_text().partition('"differences"')
+    path.write_text(head + found + re.sub(f'{PREFIX}[^"]*', f"{PREFIX}AAAA", tail, count=1))
+    store_with(tmp_path, bf16=entry())  # which needs it not
+    store = BaselineStore(tmp_path)
+    with pytest.raises(ValueError, match="cannot be read"):
+        store.images(KEY, WORKLOAD, "fp16")
+    before = tree(tmp_path)
+    store.stage(KEY, WORKLOAD, "fp32", drawn(THIRD))
+    with pytest.raises(BaselineError) as caught:
+        store.commit()
+    assert "a stored image cannot be read" in str(caught.value)
+    assert "nothing was changed: restore it, or refresh the whole workload" in str(caught.value)
+    assert tree(tmp_path) == before
+    store.stage(KEY, WORKLOAD, "fp16", drawn(ANOTHER))
+    store.commit()
+    assert holds(store, fp32=THIRD, fp16=ANOTHER)
 
 
 # From one process to another

@@ -16,15 +16,19 @@ from PIL import Image
 
 from fixtures.records.codec import RecordError
 from fixtures.records.images import (
-    AMPLIFIED,
     LARGEST_PX,
     MOST,
     PREFIX,
+    STORED_SIDE_PX,
     Images,
+    as_bytes,
+    as_stored,
     decoded,
-    differences,
+    decoded_difference,
     encoded,
+    encoded_difference,
 )
+from fixtures.records.likeness import FP32
 from fixtures.records.run import RESULTS
 from tests.support.runs import run_record, scenario_record
 
@@ -52,13 +56,6 @@ def test_of_many_frames_the_first_are_kept() -> None:
     assert len(encoded(np.zeros((49, 8, 8, 3)))) == MOST
 
 
-def test_a_difference_is_amplified_and_of_equal_images_black() -> None:
-    assert decoded(differences(GREY, GREY)).max() < 0.02
-    seen = decoded(differences(GREY + 0.1, GREY))
-    assert np.abs(seen - 0.1 * AMPLIFIED).max() < 0.03
-    assert differences(GREY, GREY[:1]) == []
-
-
 # Lossless
 
 
@@ -84,6 +81,73 @@ def test_a_lossless_image_is_rounded_to_eight_bits_and_no_further() -> None:
     values = np.random.default_rng(0).random((1, 32, 32, 3))
     lost = np.abs(decoded(encoded(values, lossless=True)) - values).max()
     assert 0.4 / 255 < lost <= 0.5 / 255 + 1e-6
+
+
+# As a baseline stores them
+
+
+def test_a_small_image_is_stored_as_it_is_and_of_many_frames_the_first() -> None:
+    side = np.random.default_rng(0).random((MOST + 1, 8, STORED_SIDE_PX, 3))
+    assert np.array_equal(as_stored(side), side[:MOST])
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_a_large_image_is_averaged_down_by_a_whole_factor(factor: int) -> None:
+    height, width = 4 * factor + 1, STORED_SIDE_PX * factor
+    large = np.random.default_rng(0).random((1, height, width, 3))
+    stored = as_stored(large)
+    assert stored.shape == (1, 4, STORED_SIDE_PX, 3), "the row that is left over is left out"
+    assert stored[0, 1, 2] == pytest.approx(
+        large[0, factor : 2 * factor, 2 * factor : 3 * factor].mean(axis=(0, 1))
+    )
+    assert as_stored(large[:, :, : width - 1]).shape[2] == STORED_SIDE_PX - 1
+    again = as_stored(stored)
+    assert np.array_equal(again, stored)
+
+
+def test_one_pixel_more_than_is_stored_halves_an_image() -> None:
+    wide = np.zeros((1, 8, STORED_SIDE_PX + 1, 3))
+    assert as_stored(wide).shape == (1, 4, STORED_SIDE_PX // 2, 3)
+    assert as_stored(wide.transpose(0, 2, 1, 3)).shape == (1, STORED_SIDE_PX // 2, 4, 3)
+
+
+def two_batches() -> st.SearchStrategy[tuple[Images, Images]]:
+    """Two of the same shape."""
+    return batches().flatmap(
+        lambda one: st.tuples(
+            st.just(one),
+            arrays(np.uint8, one.shape).map(lambda other: other.astype(np.float32) / 255),
+        )
+    )
+
+
+@WIDE
+@given(pair=two_batches())
+def test_an_image_comes_back_from_its_difference_as_it_was(pair: tuple[Images, Images]) -> None:
+    images, reference = pair
+    found = decoded_difference(encoded_difference(images, reference), reference)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, images)
+
+
+def test_a_difference_is_of_eight_bits_on_both_sides_and_of_equal_images_next_to_nothing() -> None:
+    images, reference = np.random.default_rng(0).random((2, 1, 64, 64, 3))
+    uris = encoded_difference(images, reference)
+    assert np.array_equal(as_bytes(decoded_difference(uris, reference)), as_bytes(images))
+    (none,) = encoded_difference(images, images)
+    assert len(none) < 150 < len(uris[0]) / 10
+
+
+@pytest.mark.parametrize("other", [GREY[:1], GREY[:, :16]], ids=["fewer", "smaller"])
+def test_a_difference_from_other_images_than_fp32_s_is_refused(other: Images) -> None:
+    uris = encoded_difference(GREY, GREY)
+    with pytest.raises(ValueError, match=r"have shape \(2, 32, 48, 3\), fp32's images \("):
+        decoded_difference(uris, other)
+    with pytest.raises(ValueError, match="cannot be read"):
+        decoded_difference([f"{PREFIX}AAAA"], GREY)
+
+
+# What is no image
 
 
 def uri_of(width: int, height: int = 8, form: str = "WEBP") -> str:
@@ -152,16 +216,20 @@ def test_whatever_is_stored_is_an_image_or_refused(content: bytes, start: int) -
         "",
     ],
 )
-@pytest.mark.parametrize("field", ["images", "differences"])
+@pytest.mark.parametrize("field", ["images", "stored_images", "flip_maps"])
 def test_anything_else_is_refused(field: str, uri: str) -> None:
-    figures: dict[str, Any] = {field: [uri]}
+    maps = field == "flip_maps"
+    figures: dict[str, Any] = {field: {"whose": [uri]} if maps else [uri]}
     text = RESULTS.dump(run_record(scenario_record("fp16", **figures)))
-    with pytest.raises(RecordError, match=rf"at scenarios\.storybook-fp16\.{field}\.0: "):
+    where = r"\.whose" if maps else ""
+    with pytest.raises(RecordError, match=rf"at scenarios\.storybook-fp16\.{field}{where}\.0: "):
         RESULTS.load(text, "results.json")
 
 
 def test_images_survive_the_way_through_a_file() -> None:
-    record = scenario_record("fp16", images=encoded(GREY), differences=differences(GREY, GREY))
+    record = scenario_record(
+        "fp16", images=encoded(GREY), stored_images=encoded(GREY), flip_maps={FP32: encoded(GREY)}
+    )
     again = RESULTS.load(RESULTS.dump(run_record(record)), "here").scenarios["storybook-fp16"]
-    assert (again.images, again.differences) == (record.images, record.differences)
+    assert again == record
     assert again.images

@@ -7,13 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from fixtures.records.images import encoded
+from fixtures.records.likeness import FP32
+from fixtures.report.comparison import compare_runs
 from fixtures.report.page import page
 from tests.benchmarks.report import large_run
-from tests.report.test_page import illustrated_run
+from tests.report.test_page import SEEN, UNSEEN, fp16, illustrated_run
 from tests.support.browser import FOUND, MISSING, chromium
 from tests.support.running import run_suite
+from tests.support.runs import run_record, scenario_record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -73,7 +78,7 @@ def test_filters_leave_what_fits_and_count_it(opened: Page) -> None:
 
 def test_a_long_name_beside_an_image_stays_in_its_cell(opened: Page) -> None:
     opened.set_viewport_size({"width": 500, "height": 800})
-    name = opened.locator("tbody:has(.thumb) td.words > button").first
+    name = opened.locator("tbody:has(.thumb) td.words > button[aria-controls]").first
     name.evaluate("button => button.textContent = 'channels_last_traced_unet'")
     inside, cell = (one.bounding_box() for one in (name, name.locator("..")))
     assert inside is not None
@@ -91,7 +96,7 @@ def test_a_click_sorts_by_figure_and_another_turns_it_and_the_rest_stays_last(op
 
 
 def test_a_scenario_opens_and_closes_by_keyboard(opened: Page) -> None:
-    opener = opened.get_by_role("button", name="fp16")
+    opener = opened.get_by_role("button", name="fp16", exact=True)
     detail = opened.get_by_text("storybook-fp16 says why")
     assert not detail.is_visible()
     opener.focus()
@@ -102,16 +107,64 @@ def test_a_scenario_opens_and_closes_by_keyboard(opened: Page) -> None:
     assert not detail.is_visible()
 
 
-def test_the_slider_uncovers_the_reference(opened: Page) -> None:
-    opened.get_by_role("button", name="fp16").click()
-    slider = opened.get_by_role("slider", name="image 2")
-    over = opened.get_by_role("img", name="fp16, image 2")
-    widths = []
-    for value in ("100", "0"):
-        slider.fill(value)
-        widths.append(over.evaluate("image => getComputedStyle(image).clipPath"))
+def test_the_slider_uncovers_base(browser: Browser, tmp_path: Path) -> None:
+    base, head = (
+        run_record(fp16(images=encoded(np.full((2, 16, 16, 3), value)))) for value in (0.2, 0.8)
+    )
+    compared = compare_runs(("base", "head"), (base, head))
+    file = tmp_path / "report.html"
+    file.write_text(page(head, strict=False, comparison=compared, base=base), encoding="utf-8")
+    with visited(browser, file) as tab:
+        tab.get_by_role("button", name="fp16", exact=True).click()
+        slider = tab.get_by_role("slider", name="image 2")
+        over = tab.get_by_role("img", name="head, image 2")
+        widths = []
+        for value in ("100", "0"):
+            slider.fill(value)
+            widths.append(over.evaluate("image => getComputedStyle(image).clipPath"))
     assert "100%" not in widths[0]
     assert "100%" in widths[1]
+
+
+@pytest.mark.parametrize("where", ["beside the name", "in the detail"])
+def test_a_picture_opens_large_and_a_click_closes_it(opened: Page, where: str) -> None:
+    name = "FLIP error from fp32, image 2 of storybook-fp16"
+    if where == "beside the name":
+        name = "fp16, image 1 of storybook-fp16"
+    else:
+        opened.get_by_role("button", name="fp16", exact=True).click()
+    small = opened.get_by_role("button", name=name).first
+    small.click()
+    large = opened.get_by_role("dialog")
+    assert large.get_by_text(name).is_visible()
+    drawn, thumb = large.locator("img"), small.locator("img")
+    assert drawn.get_attribute("src") == thumb.get_attribute("src")
+    sizes = [one.bounding_box() for one in (drawn, thumb)]
+    assert sizes[0] is not None
+    assert sizes[1] is not None
+    assert sizes[0]["width"] > 2 * sizes[1]["width"]
+    drawn.click()
+    assert opened.get_by_role("dialog").count() == 0
+    detail = opened.get_by_text("storybook-fp16 says why")
+    assert detail.is_visible() == (where == "in the detail"), "the row stays as it was"
+    small.focus()
+    opened.keyboard.press("Enter")
+    opened.get_by_role("button", name="Close").click()
+    assert opened.get_by_role("dialog").count() == 0
+
+
+def test_beside_a_name_is_the_first_image_that_an_eye_could_tell_from_fp32_s(
+    browser: Browser, tmp_path: Path
+) -> None:
+    images = encoded(np.stack([np.full((16, 16, 3), value) for value in (0.3, 0.6)]))
+    seen = fp16(images=images, likeness={FP32: [UNSEEN, SEEN]})
+    unseen = scenario_record("sdpa", images=images, likeness={FP32: [UNSEEN, UNSEEN]})
+    file = tmp_path / "report.html"
+    file.write_text(page(run_record(seen, unseen), strict=False), encoding="utf-8")
+    with visited(browser, file) as tab:
+        assert tab.locator("[data-name=storybook-sdpa] .thumb").count() == 0
+        small = tab.locator("[data-name=storybook-fp16] .thumb img")
+        assert small.get_attribute("src") == images[1]
 
 
 def test_the_theme_turns_and_turns_back(opened: Page) -> None:
@@ -130,17 +183,17 @@ def test_a_screen_scrolls_the_table_and_not_the_page_and_each_scenario_shows_its
     opened: Page, width: int
 ) -> None:
     opened.set_viewport_size({"width": width, "height": 800})
-    opened.get_by_role("button", name="fp16").click()
+    opened.get_by_role("button", name="fp16", exact=True).click()
     box = opened.locator(".inside:visible").bounding_box()
     assert box is not None
     assert box["width"] <= width
-    small = opened.get_by_role("img", name="storybook-fp16 draws")
+    small = opened.locator("[data-name=storybook-fp16] .thumb img")
     assert small.is_visible()
     assert small.get_attribute("src") == opened.locator(
-        "[data-name=storybook-fp16] .over"
+        "[data-name=storybook-fp16] .picture img"
     ).first.get_attribute("src")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    assert opened.get_by_role("img", name="storybook-tf32 draws").count() == 0
+    assert opened.locator("[data-name=storybook-tf32] .thumb").count() == 0
 
 
 def test_a_thousand_scenarios_open_filter_and_scroll(browser: Browser, tmp_path: Path) -> None:
@@ -169,10 +222,10 @@ def test_the_report_of_a_real_run(browser: Browser, tmp_path: Path) -> None:
         assert shown(tab) == ["storybook-channels_last"]
         tab.get_by_role("button", name="channels_last", exact=True).click()
         assert tab.get_by_role("img", name="Every round of channels_last").is_visible()
-        slider = tab.get_by_role("slider", name="image 1")
-        slider.fill("80")
-        over = tab.get_by_role("img", name="channels_last, image 1")
-        assert "20%" in over.evaluate("image => image.style.clipPath")
+        tab.get_by_role("button", name="channels_last of storybook-channels_last").click()
+        tab.get_by_role("button", name="Close").click()
+        assert tab.locator("[data-name=storybook-channels_last] .thumb").count() == 0
+        assert tab.locator("[data-name=storybook-fp32] .thumb").count() == 1
         assert tab.get_by_role("img", name="storybook, black").is_visible()
         sizes = tab.locator("img:visible").evaluate_all("all => all.map(one => one.naturalWidth)")
         assert all(size > 0 for size in sizes)

@@ -21,6 +21,7 @@ RUN = run_record(
 )
 HEAVY = (
     *("torch", "diffusers", "transformers", "accelerate", "xformers", "skimage", "safetensors"),
+    "flip_evaluator",
     *("matplotlib", "pytest", "pynvml", "hypothesis"),
 )
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from fixtures.records.counts import OPERATIONS, Counts
-from fixtures.records.images import differences, encoded
+from fixtures.records.images import encoded
+from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
@@ -56,6 +57,14 @@ def read(run: RunRecord, **options: Any) -> PageReader:
     return reader
 
 
+def shown_images(reader: PageReader) -> list[dict[str, str | None]]:
+    """All but the one that a click fills."""
+    others = reader.attributes("img")
+    empty: dict[str, str | None] = {"src": "data:,", "alt": ""}
+    assert others.count(empty) == 1
+    return [image for image in others if image != empty]
+
+
 def fp32(**figures: Any) -> ScenarioRecord:
     figures |= {"wall_ms": 100.0, "peak_bytes": 32 * MIB, "reference_peak_bytes": 32 * MIB}
     return scenario_record("fp32", Outcome.PASS, **figures)
@@ -75,13 +84,21 @@ RUN = run_record(
 )
 
 
+SEEN, UNSEEN = (Likeness(0.5, 0.5, 0.5, 0.4, most) for most in (0.9, 0.01))
+
+
 def illustrated_run() -> RunRecord:
     """A run with one scenario that fails, one that passes, and one that is unsupported."""
     grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
     why = "needs a CUDA device with TF32 (Ampere or later)"
     return run_record(
         fp32(images=encoded(grey), documented_speedup=1.0),
-        fp16(images=encoded(white), differences=differences(white, grey), documented_speedup=2.63),
+        fp16(
+            images=encoded(white),
+            likeness={FP32: [SEEN, UNSEEN]},
+            flip_maps={FP32: encoded(white * [1.0, 0.5, 0.0])},
+            documented_speedup=2.63,
+        ),
         scenario_record("tf32", unsupported=why, family="attention", documented_speedup=1.5),
     )
 
@@ -201,22 +218,84 @@ def test_negative_controls_are_shown_with_their_similarity_or_as_no_image() -> N
     reader = read(replace(RUN, negative_controls={"storybook": controls}))
     assert "<grey> 0.1230" in reader.text
     assert "black not an image" in reader.text
-    assert [image["alt"] for image in reader.attributes("img")][-2:] == [
+    assert [image["alt"] for image in shown_images(reader)][-2:] == [
         "storybook, <grey>",
         "storybook, black",
     ]
 
 
-def test_images_lie_over_the_reference_s_with_their_differences_beside_them() -> None:
+def pictures(run: RunRecord, name: str) -> list[tuple[str | None, str | None]]:
+    """What is shown of a scenario: what stands for a blind reader, and the image."""
+    images = read(run).attributes("img")
+    of = f" of {name}"
+    return [
+        ((image["alt"] or "").removesuffix(of), image["src"])
+        for image in images
+        if (image["alt"] or "").endswith(of)
+    ]
+
+
+def test_images_stand_beside_fp32_s_with_a_map_of_where_they_differ() -> None:
     run = illustrated_run()
     reference, candidate = run.scenarios["storybook-fp32"], run.scenarios["storybook-fp16"]
-    images = read(run).attributes("img")
-    assert [image["src"] for image in images if "webp" in (image["src"] or "")] == [
-        *reference.images,
-        *(one for pair in zip(reference.images, candidate.images, strict=True) for one in pair),
-        *candidate.differences,
+    assert pictures(run, "storybook-fp32") == [
+        (f"fp32, image {number}", image) for number, image in enumerate(reference.images, 1)
     ]
-    assert all(image["alt"] for image in images)
+    maps = candidate.flip_maps[FP32]
+    assert pictures(run, "storybook-fp16") == [
+        ("fp16, image 1", candidate.images[0]),
+        ("fp32, image 1", reference.images[0]),
+        ("FLIP error from fp32, image 1", maps[0]),
+        ("fp16, image 2", candidate.images[1]),
+        ("fp32, image 2", reference.images[1]),
+        ("FLIP error from fp32, image 2", maps[1]),
+    ]
+    assert all(image["alt"] for image in shown_images(read(run)))
+    assert read(run).text.count("FLIP error from fp32, image 1") == 1
+
+
+def test_an_image_that_is_fp32_s_is_shown_alone() -> None:
+    white, grey = (encoded(np.full((1, 16, 16, 3), value)) for value in (1.0, 0.5))
+    run = run_record(fp32(images=grey), fp16(images=white, likeness={FP32: [UNSEEN]}))
+    assert pictures(run, "storybook-fp16") == [("fp16", white[0])]
+    moved = fp16(images=white, stored_images=grey, flip_maps={STORED: [BLACK]})
+    assert pictures(run_record(fp32(images=grey), moved), "storybook-fp16") == [
+        ("fp16", white[0]),
+        ("baseline", grey[0]),
+        ("FLIP error from the baseline", BLACK),
+    ]
+    # Where FLIP cannot be computed there is no map.
+    no_map = fp16(images=white, stored_images=grey)
+    assert pictures(run_record(no_map), "storybook-fp16") == [
+        ("fp16", white[0]),
+        ("baseline", grey[0]),
+    ]
+
+
+def test_a_comparison_with_fp32_s_image_of_another_workload_is_not_shown() -> None:
+    white, grey = (encoded(np.full((1, 16, 16, 3), value)) for value in (1.0, 0.5))
+    other = scenario_record("fp32", Outcome.PASS, workload="sd15", images=grey)
+    run = run_record(other, fp16(images=white, flip_maps={FP32: [BLACK]}))
+    assert [alt for alt, _ in pictures(run, "storybook-fp16")] == ["fp16", "FLIP error from fp32"]
+
+
+@pytest.mark.parametrize(
+    ("likeness", "same"),
+    [
+        ([UNSEEN], True),
+        ([SEEN], False),
+        ([Likeness(1.0, 0.0, 0.0)], False),
+        ([], False),
+    ],
+    ids=["nobody sees it", "seen", "without FLIP", "unknown"],
+)
+def test_an_image_that_nobody_can_tell_from_fp32_s_is_marked(
+    likeness: list[Likeness], same: bool
+) -> None:
+    """The script shows no small copy of it beside the scenario's name."""
+    run = run_record(fp16(images=[BLACK], likeness={FP32: likeness} if likeness else {}))
+    (block,) = (one for one in read(run).attributes("div") if "images" in (one.get("class") or ""))
+    assert ("same" in (block["class"] or "")) == same
 
 
 def test_a_scenario_shows_both_sides_of_a_comparison() -> None:
@@ -244,7 +323,8 @@ def test_words_from_outside_are_no_markup(words: str) -> None:
         weights=words,
     )
     reader = read(run)
-    assert not {tag for tag, _ in reader.tags} & {"img", "i"}
+    assert not {tag for tag, _ in reader.tags} & {"i"}
+    assert shown_images(reader) == []
     assert reader.text.count(words) >= 6
     assert not any(name.startswith("on") for _, attributes in reader.tags for name in attributes)
 
@@ -252,7 +332,7 @@ def test_words_from_outside_are_no_markup(words: str) -> None:
 def test_nothing_is_fetched_from_anywhere() -> None:
     text = page(illustrated_run(), strict=False)
     assert not re.search(r"href=|url\(|@import|https?://|fetch\(", text)
-    assert set(re.findall(r'src="(.{15})', text)) == {"data:image/webp"}
+    assert set(re.findall(r'src="([^"]{0,15})', text)) == {"data:image/webp", "data:,"}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0])

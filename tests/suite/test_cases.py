@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fixtures.devices.host import software_versions
@@ -14,10 +15,13 @@ from fixtures.measuring.rounds import timing_of
 from fixtures.metrics.latency import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
+from fixtures.records.images import encoded
+from fixtures.records.likeness import STORED
 from fixtures.records.run import RunRecord
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
+from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.verdicts.statistics import NO_PRIOR, spread_of
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, scenario_record
@@ -54,6 +58,32 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.same_hardware
     assert case.ratio_is_comparable
     assert found.run.notes == []
+
+
+def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_without_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def measured(*of: str) -> Mapping[str, Variation]:
+        asked.append(of)
+        return {STORED: NONE}
+
+    monkeypatch.setattr("fixtures.scenarios.harmless_variation", measured)
+    images = np.random.default_rng(0).integers(0, 256, (2, 1, 8, 8, 3)).astype(np.float32) / 255
+    entries = {
+        name: stored(images=tuple(encoded(one, lossless=True)))
+        for name, one in zip(("fp32", "fp16"), images, strict=True)
+    }
+    found = cases(tmp_path, entries)
+    assert found.case(FP16).harmless == {STORED: NONE}
+    assert asked == [("cpu", "storybook", "fp16")]
+    for scenario, expected in zip((FP16.reference, FP16), images, strict=True):
+        drawn = found.images(scenario)
+        assert drawn is not None
+        assert np.array_equal(drawn, expected)
+    assert found.images(FP16.with_technique("bf16")) is None
+    assert found.images(find_scenario("storybook", "fp16", "my/pipeline")) is None
 
 
 def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:

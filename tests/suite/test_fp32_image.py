@@ -1,8 +1,9 @@
-"""The fp32 image in a run: held to the frozen reference's, and to the stored one."""
+"""Images in a run: fp32's held to the frozen reference's, and each to its own stored one."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,19 +12,21 @@ from pathlib import Path
 import pytest
 
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.images import decoded
 from tests.support import fake_bench
 from tests.support.fake_scenarios import IMAGES
 from tests.support.running import run_suite
 
 FP32 = "[storybook-fp32]"
+BF16 = "[storybook-bf16] and not test_latency"
+BOTH = f"({FP32} or [storybook-bf16]) and not test_latency"
 REFRESH = ("--perf-update-baselines", "--perf-reason", "test")
 PALE = {"FAKE_PALE": "storybook-fp32"}
 FAILS = {"FAKE_FROZEN": "no kernel"}
 FROM_FROZEN = (
-    "the fp32 image differs from the frozen reference's by up to 5.10/255 (limit 0.10/255)"
+    "the image differs from the frozen reference's: image difference 5.10/255 (limit 0.10/255)"
 )
-FROM_STORED = "the fp32 image differs from the baseline's by up to 5."
+FROM_STORED = "the image differs from the baseline's: "
+BEYOND = re.compile(rf"storybook-\w+: {FROM_STORED}.*\(limit .*; if it is meant, accept it")
 
 
 def run(
@@ -51,30 +54,59 @@ def failures(result: subprocess.CompletedProcess[str]) -> list[str]:
     return [line.split("::")[1].split("[")[0] for line in lines if line.startswith("FAILED")]
 
 
-def test_a_refresh_stores_the_image_of_fp32_alone(recorded: Path) -> None:
+def test_a_refresh_stores_every_image_and_a_technique_s_as_its_difference(recorded: Path) -> None:
     store = BaselineStore(recorded)
     fp32, bf16 = (store.entry(fake_bench.KEY, "storybook", name) for name in ("fp32", "bf16"))
     assert fp32 is not None
     assert bf16 is not None
-    assert bf16.images == ()
-    assert abs(decoded(fp32.images) - IMAGES[:1]).max() <= 0.5 / 255 + 1e-6
-    result = run(recorded)
+    assert fp32.images
+    assert bf16.images == fp32.differences == ()
+    for name in ("fp32", "bf16"):
+        stored = store.images(fake_bench.KEY, "storybook", name)
+        assert stored is not None
+        assert abs(stored - IMAGES[:1]).max() <= 0.5 / 255 + 1e-6
+    result = run(recorded, only=BOTH)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
 
 
-def test_an_image_that_changed_fails_beside_both_and_cannot_be_accepted(recorded: Path) -> None:
+def test_an_image_that_changed_fails_beside_both_and_cannot_be_accepted(
+    recorded: Path, tmp_path: Path
+) -> None:
     result = run(recorded, **PALE)
     assert failures(result) == ["test_visual_equivalence"]
     assert FROM_FROZEN in result.stdout
-    assert FROM_STORED in result.stdout
+    assert BEYOND.search(result.stdout)
     assert "changed since the baseline: no package version" in result.stdout
-    assert "accept it with" not in result.stdout
+    folder = shutil.copytree(recorded, tmp_path / "baselines")
+    refused = run(folder, *REFRESH, **PALE)
+    assert refused.returncode == pytest.ExitCode.TESTS_FAILED
+    assert FROM_FROZEN in refused.stdout
+
+
+def test_a_technique_s_image_that_changed_fails_beside_its_own_and_can_be_accepted(
+    recorded: Path, tmp_path: Path
+) -> None:
+    """Paler by 2 %: its SSIM with fp32's is within the limit."""
+    pale = {"only": BF16, "FAKE_PALE": "storybook-bf16"}
+    result = run(recorded, **pale)
+    assert failures(result) == ["test_visual_equivalence"]
+    assert BEYOND.search(result.stdout)
+    assert "SSIM" not in " ".join(
+        line for line in result.stdout.splitlines() if line.startswith("storybook-bf16: ")
+    )
+    folder = shutil.copytree(recorded, tmp_path / "baselines")
+    path = folder / fake_bench.KEY / "storybook.json"
+    before = json.loads(path.read_text())["scenarios"]
+    assert run(folder, *REFRESH, **pale).returncode == pytest.ExitCode.OK
+    assert json.loads(path.read_text())["scenarios"]["fp32"] == before["fp32"]
+    assert run(folder, **pale).returncode == pytest.ExitCode.OK
 
 
 def test_an_image_that_is_not_the_frozen_reference_s_is_not_recorded(tmp_path: Path) -> None:
     result = run(tmp_path, *REFRESH, **PALE)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "differs from the frozen reference's by up to 5.10/255: no baseline" in result.stdout
+    assert FROM_FROZEN in result.stdout
+    assert "no baseline is recorded from a wrong image" in result.stdout
     assert not (tmp_path / fake_bench.KEY).exists()
 
 
@@ -82,11 +114,11 @@ def test_a_frozen_reference_that_fails_leaves_the_other_judgements_alone(recorde
     result = run(recorded, **FAILS)
     assert failures(result) == ["test_visual_equivalence"]
     assert "the frozen reference does not run here (no kernel): there is" in result.stdout
-    assert "differs from" not in result.stdout
+    assert not BEYOND.search(result.stdout)
     assert "Traceback" not in result.stdout
     result = run(recorded, **FAILS, **PALE)
-    assert FROM_STORED in result.stdout, "the stored image is judged all the same"
-    bf16 = run(recorded, only="[storybook-bf16] and not test_latency", **FAILS)
+    assert BEYOND.search(result.stdout), "the stored image is judged all the same"
+    bf16 = run(recorded, only=BF16, **FAILS)
     assert bf16.returncode == pytest.ExitCode.OK, bf16.stdout
 
 
@@ -121,6 +153,10 @@ def test_without_a_stored_image_a_run_fails_with_the_command_that_records_it(
     assert words in sentence
     assert '-k "[storybook-fp32]" --perf-reason "WHY"' in sentence
     assert "accept it with: " in sentence
+    beside = run(folder, only=BF16)
+    assert failures(beside) == ["test_visual_equivalence"]
+    lost = "the fp32 image that it is a difference from is not stored"
+    assert (lost if damage is _remove else words) in beside.stdout
 
 
 def test_on_a_device_that_nobody_knows_the_frozen_reference_alone_is_judged(
@@ -130,7 +166,7 @@ def test_on_a_device_that_nobody_knows_the_frozen_reference_alone_is_judged(
     result = run(tmp_path, **PALE)
     assert failures(result) == ["test_visual_equivalence"]
     assert FROM_FROZEN in result.stdout
-    assert "differs from the baseline's" not in result.stdout
+    assert FROM_STORED not in result.stdout
 
 
 # A technique that is not timed

@@ -20,10 +20,10 @@ from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
-from fixtures.metrics.images import FROZEN, STORED
 from fixtures.metrics.latency import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
-from fixtures.records.images import PREFIX, Images, encoded
+from fixtures.records.images import Images
+from fixtures.records.likeness import FP32, FROZEN, STORED
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
@@ -55,7 +55,7 @@ class Bench:
     reference_ms: float = 100.0
     stored: bool = True
     keep_images: bool = False
-    stored_images: tuple[str, ...] = ()
+    stored_images: dict[str, Images | Exception] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     line: list[str] = field(default_factory=list)
 
@@ -68,6 +68,7 @@ class Bench:
             self.sampler("here"),
             self.sampler("further"),
             SampleBudget(1e9),
+            self._stored_images,
             keep_images=self.keep_images,
             show=self.line.append,
         )
@@ -84,8 +85,14 @@ class Bench:
         timed = timing_of(scenario, FakeDevice())
         stored = entry(ratios=(1.0,) * 5)  # the reference took 98 to 102 ms
         recorded = replace(stored.recorded, timing=timed)
-        stored = replace(stored, recorded=recorded, images=self.stored_images)
+        stored = replace(stored, recorded=recorded)
         return Case(scenario.id, stored if self.stored else None, {}, timing=timed)
+
+    def _stored_images(self, scenario: Scenario) -> Images | None:
+        found = self.stored_images.get(scenario.technique.id)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def sampler(self, name: str) -> Sampler:
         def sample(scenario: Scenario, plan: Plan) -> Timing:
@@ -247,12 +254,13 @@ def test_the_fp32_image_is_compared_with_the_frozen_reference_s_which_is_drawn_o
     other[0, 3, 4, 1] = 1 - other[0, 3, 4, 1]
     bench, fake = with_frozen(other, monkeypatch)
     for _ in range(2):
-        differences = bench.measurements.drawn(REFERENCE).image_differences
-        assert differences[FROZEN] == pytest.approx(np.abs(other - IMAGES[:1]).max()) != 0
+        (found,) = bench.measurements.drawn(REFERENCE).likeness[FROZEN]
+        assert found.largest == pytest.approx(np.abs(other - IMAGES[:1]).max()) != 0
     assert fake.calls == 1
     assert bench.log == ["observe fp32"]
     same, _ = with_frozen(IMAGES[:1], monkeypatch)
-    assert same.measurements.drawn(REFERENCE).image_differences == {FROZEN: 0.0}
+    ((whose, (found,)),) = same.measurements.drawn(REFERENCE).likeness.items()
+    assert (whose, found.largest) == (FROZEN, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -276,32 +284,39 @@ def test_a_frozen_reference_that_draws_nothing_to_compare_with_is_a_failure_with
     assert record.ssim == 1.0, "other figures need it not"
 
 
-def test_the_fp32_image_is_compared_with_the_stored_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def difference(stored: list[str]) -> float:
-        bench, _ = with_frozen(IMAGES[:1], monkeypatch)
-        bench.stored_images = tuple(stored)
-        return bench.measurements.drawn(REFERENCE).image_differences[STORED]
-
-    assert difference(encoded(IMAGES[:1], lossless=True)) <= 0.5 / 255 + 1e-6
-    assert difference(encoded(IMAGES[:1, :, ::-1], lossless=True)) > 0.5
+@pytest.mark.parametrize("judged", [REFERENCE, SCENARIO], ids=["fp32", "technique"])
+def test_every_image_is_compared_with_its_own_stored_one(
+    judged: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, _ = with_frozen(IMAGES[:1], monkeypatch)
+    bench.stored_images = {"fp32": IMAGES[:1], "vae_tiling": IMAGES[:1, :, ::-1]}
+    record = bench.measurements.drawn(judged)
+    (found,) = record.likeness[STORED]
+    assert (found.largest > 0.5) == (judged is SCENARIO)
+    assert (record.stored_apart[0].largest > 0.5) == (judged is SCENARIO)
+    without, _ = with_frozen(IMAGES[:1], monkeypatch)
+    record = without.measurements.drawn(judged)
+    assert STORED not in {*record.likeness, *record.not_compared}
 
 
 @pytest.mark.parametrize(
     ("stored", "outcome", "words"),
     [
-        ([f"{PREFIX}AAAA"], Outcome.NO_BASELINE, "a stored image cannot be read"),
-        (encoded(IMAGES), Outcome.BROKEN, "shape"),
+        (ValueError("a stored image cannot be read"), Outcome.NO_BASELINE, "cannot be read"),
+        (IMAGES, Outcome.BROKEN, "shape"),
     ],
     ids=["unreadable", "another shape"],
 )
 def test_a_stored_image_that_cannot_be_compared_with_is_a_failure_with_the_reason(
-    stored: list[str], outcome: Outcome, words: str, monkeypatch: pytest.MonkeyPatch
+    stored: Images | Exception, outcome: Outcome, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, _ = with_frozen(IMAGES[:1], monkeypatch)
-    bench.stored_images = tuple(stored)
-    said, reason = bench.measurements.drawn(REFERENCE).not_compared[STORED]
+    bench.stored_images = {"fp32": stored}
+    record = bench.measurements.drawn(REFERENCE)
+    said, reason = record.not_compared[STORED]
     assert said is outcome
     assert words in reason
+    assert record.likeness.keys() == {FROZEN}
 
 
 # What failed fails again, with its reason
@@ -393,7 +408,7 @@ def test_an_interrupt_is_not_remembered() -> None:
 
 def ask_in(order: Sequence[str]) -> tuple[ScenarioRecord, list[str]]:
     """The record and what the claims say, where this is asked for in this order."""
-    bench = Bench(ratios=(0.8,), keep_images=True)
+    bench = Bench(ratios=(0.8,), keep_images=True, stored_images={"vae_tiling": IMAGES[1:]})
     said: list[str] = []
 
     def compare() -> None:
@@ -417,7 +432,8 @@ def test_the_record_is_the_same_whatever_is_asked_for_first() -> None:
     record, said = ask_in(expected)
     assert record.timings
     assert record.images
-    assert record.differences
+    assert record.likeness.keys() == {FP32, STORED}
+    assert record.stored_images
     assert record.ssim
     assert record.component_peak_bytes
     assert record.reference_peak_bytes
@@ -430,8 +446,12 @@ def test_the_record_is_the_same_whatever_is_asked_for_first() -> None:
 
 
 def test_images_are_kept_for_a_report_alone() -> None:
-    assert Bench().measurements.drawn(SCENARIO).images == []
-    assert len(Bench(keep_images=True).measurements.drawn(SCENARIO).images) == 1
+    stored: dict[str, Images | Exception] = {"vae_tiling": IMAGES[1:]}
+    unseen = Bench(stored_images=stored).measurements.drawn(SCENARIO)
+    assert unseen.images == unseen.stored_images == []
+    assert unseen.flip_maps == {}
+    kept = Bench(keep_images=True, stored_images=stored).measurements.drawn(SCENARIO)
+    assert len(kept.images) == len(kept.stored_images) == 1
 
 
 @pytest.mark.parametrize(("call_s", "shown"), [(CONTROLS_UP_TO_S - 1, 1), (CONTROLS_UP_TO_S, 0)])

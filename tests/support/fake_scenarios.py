@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from fixtures.measuring.observation import Observation
+from fixtures.records.images import Images
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.workloads import Workload
-from fixtures.workloads.base import FrozenSource
+from fixtures.workloads.base import Classes, FrozenSource
 from tests.support.runs import counts, host_work
 
 STEPS = 4
@@ -47,6 +48,17 @@ class FakeWorkload:
     frozen: FrozenSource | None = None
     is_embedded = False
     without: Mapping[str, str] = {}
+    asked: Sequence[Classes] = ()
+    shown: Sequence[Classes] = ()
+
+    @property
+    def by_configuration(self) -> FakeWorkload:
+        """Itself: it has no weights."""
+        return self
+
+    def classes(self, images: Images) -> Sequence[Classes]:
+        """What the test says that images show."""
+        return self.shown
 
     def draw(self, pipeline: FakePipeline, **changes: Any) -> Any:
         """Call the pipeline."""
@@ -61,8 +73,8 @@ class FakeScenario(Scenario):
 
     @property
     def reference(self) -> Scenario:
-        """Itself, or the one that the test gave."""
-        return self if self.is_reference else self.with_technique(REFERENCE)
+        """The one that the test gave, or itself."""
+        return self.others.get(REFERENCE, self)
 
     def with_technique(self, technique: str) -> Scenario:
         """The one that the test gave."""
@@ -112,6 +124,7 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
         "call_s": 1.0,
         "images": IMAGES[:1],
         "inactive": None,
+        "carried_over": "",
         "left_behind": (),
     }
     return Observation(scenario=scenario, **{**fields, **changes})

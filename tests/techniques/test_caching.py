@@ -19,7 +19,7 @@ from fixtures.records.images import Images
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.skipping import linear_work, prompts_are_apart, skips_at_least
 from fixtures.techniques.technique import ActivationContext
-from fixtures.verdicts.similarity import ssim
+from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
 
 WORKLOAD = WORKLOADS["storybook-dit"]

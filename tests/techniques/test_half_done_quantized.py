@@ -19,7 +19,7 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.quantized_storage import held_bytes, linear_layers
-from fixtures.verdicts.similarity import ssim
+from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
 from tests.support.half_done import HalfDone, Spoil, brief
 from tests.support.libraries import skipped_without_libraries

@@ -73,7 +73,8 @@ def test_another_prompt_is_encoded_when_it_is_asked_for() -> None:
 
 def test_a_batch_is_of_as_many_prompts() -> None:
     workload = brief("storybook")
-    workload = replace(workload, call=replace(workload.call, batch=2))
+    call = replace(workload.call, batch=2, further_prompts=("a red house",))
+    workload = replace(workload, call=call)
     np.testing.assert_array_equal(drawn(NAME, workload), drawn("fp32", workload))
 
 

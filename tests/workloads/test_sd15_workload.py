@@ -150,4 +150,5 @@ def test_the_tokenizer_pads_and_cuts_to_77_tokens() -> None:
 def test_every_documented_prompt_fits_the_tokenizer() -> None:
     tokenizer = byte_tokenizer()
     for workload in sd15.WORKLOADS:
-        assert len(tokenizer(workload.call.prompt).input_ids) <= 77
+        for prompt in workload.call.prompts:
+            assert len(tokenizer(prompt).input_ids) <= 77

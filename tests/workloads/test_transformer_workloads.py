@@ -25,7 +25,7 @@ from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.technique import ActivationContext
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
-from fixtures.verdicts.similarity import ssim
+from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3
 from tests.support.half_done import STEPS, complaint, nothing
 from tests.support.offloads_to_itself import OffloadsToItself

@@ -20,7 +20,7 @@ from transformers import T5TokenizerFast
 from fixtures.devices.phases import denoiser
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.similarity import check_images
+from fixtures.verdicts.image_checks import check_images
 from fixtures.workloads import (
     WORKLOADS,
     Call,
@@ -28,6 +28,7 @@ from fixtures.workloads import (
     sd15,
 )
 from fixtures.workloads.byte_tokenizer import T5_SIZE, byte_t5_tokenizer
+from fixtures.workloads.calls import OTHER_PROMPT
 from fixtures.workloads.random_weights import kept_in_fp32
 from tests.support.fake_device import FakeDevice
 from tests.support.small_workloads import FRAMES, SMALL, small_workload
@@ -96,6 +97,21 @@ def test_a_batch_holds_every_image_once(name: str) -> None:
     assert len(images) == 2 * workload.call.frames
     first, second = np.split(images, 2)
     assert not np.array_equal(first, second)
+
+
+def test_the_images_of_a_batch_have_its_prompts_in_turn() -> None:
+    call = Call("one", 64, 64, 1, 7.5, batch=5, further_prompts=("two", "three"))
+    assert call.prompts == ["one", "two", "three", "one", "two"]
+    assert replace(call, batch=2).prompts == ["one", "two"]
+    assert replace(call, further_prompts=()).prompts == ["one"] * 5
+    workload = small_workload("sd15")
+    pipeline = workload.load(torch.float32)
+    same, other = (
+        workload.draw(pipeline, batch=2, steps=1, further_prompts=further)
+        for further in ((), ("a bowl of fruit",))
+    )
+    assert np.allclose(same[0], other[0], atol=1e-4)
+    assert not np.allclose(same[1], other[1], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -211,8 +227,8 @@ def test_every_prompt_fits_every_tokenizer(name: str) -> None:
     tokenizers = [part for key, part in pipeline.components.items() if "tokenizer" in key]
     assert tokenizers
     for tokenizer in tokenizers:
-        tokens = tokenizer(WORKLOADS[name].call.prompt).input_ids
-        assert len(tokens) <= tokenizer.model_max_length
+        for prompt in (WORKLOADS[name].call.prompt, OTHER_PROMPT):
+            assert len(tokenizer(prompt).input_ids) <= tokenizer.model_max_length
 
 
 # The matrix

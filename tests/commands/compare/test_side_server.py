@@ -45,6 +45,7 @@ def observation(
         call_s=1.0,
         images=images,
         inactive=inactive,
+        carried_over="",
         left_behind=(),
     )
 

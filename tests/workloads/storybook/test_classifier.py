@@ -14,7 +14,7 @@ from fixtures.metrics.images import judge_classes
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.similarity import ssim
+from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.storybook import CLASSIFIER_FILE
 from fixtures.workloads.storybook.classifier import (
@@ -59,10 +59,17 @@ def test_it_is_right_about_the_world_s_own_images() -> None:
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_an_embedded_workload_s_images_show_what_its_prompt_says(name: str) -> None:
     workload = WORKLOADS[name]
-    shown = workload.classes(drawn(name))
-    assert len(shown) == workload.call.batch
-    for one in shown:
-        assert (one["subject"], one["place"]) == ("astronaut", "mars")
+    shown, asked = workload.classes(drawn(name)), workload.asked
+    assert len(shown) == len(asked) == workload.call.batch
+    for number, (one, wanted) in enumerate(zip(shown, asked, strict=True)):
+        assert {"subject", "place"} <= wanted.keys()
+        assert wanted.items() <= one.items(), workload.call.prompts[number]
+
+
+def test_a_batch_s_prompts_ask_for_something_else_each() -> None:
+    """Else one image in the place of another would be no fault."""
+    asked = [tuple(one.items()) for one in WORKLOADS["storybook-batch8"].asked]
+    assert len({*asked}) == len(asked) == 8
 
 
 def test_other_weights_are_not_asked() -> None:

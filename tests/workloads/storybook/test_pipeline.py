@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fixtures.settings import REPOSITORY
-from fixtures.verdicts.similarity import check_images
+from fixtures.verdicts.image_checks import check_images
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.storybook import GUIDANCE_SCALE, IMAGE_PX, PIPELINE_FOLDER
 from tests.support.running import own_environment

@@ -19,7 +19,8 @@ from fixtures.measuring.negative_controls import wrong_prediction_type
 from fixtures.scenarios import scenarios
 from fixtures.settings import REPOSITORY
 from fixtures.techniques.wrapping import Wrapped
-from fixtures.verdicts.similarity import check_images, ssim
+from fixtures.verdicts.image_checks import check_images
+from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, default_workloads, storybook
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.storybook import IMAGE_PX

@@ -1,0 +1,229 @@
+"""What images are like: fp32's, the frozen reference's, the stored ones, the prompt's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.measuring import pictures as pictures_module
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.pictures import keep_images, record_likeness
+from fixtures.measuring.recording import new_run, record_of
+from fixtures.records.images import Images, as_stored, decoded, encoded
+from fixtures.records.likeness import FP32, FROZEN, PROMPT, STORED
+from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import ScenarioRecord
+from fixtures.scenarios import Scenario
+from fixtures.verdicts import likeness as likeness_module
+from fixtures.verdicts.likeness import has_flip, likeness
+from fixtures.workloads.base import Classes
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import IMAGES, FakeScenario, fake_scenario, observation
+
+needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
+OTHER = IMAGES.copy()
+OTHER[1, 4:12, 4:12] = 1 - OTHER[1, 4:12, 4:12]
+NEARLY = np.clip(IMAGES + 0.3 / 255, 0, 1)
+
+
+@dataclass
+class Drawn:
+    """What the technique and fp32 draw, what is stored of them, and what images show.
+
+    An error is raised where the image is asked for; None is stored of what has none.
+    """
+
+    tried: Images = field(default_factory=lambda: OTHER)
+    fp32: Images = field(default_factory=lambda: IMAGES)
+    stored: dict[str, Images | Exception] = field(default_factory=dict)
+    shown: dict[str, Sequence[Classes]] = field(default_factory=dict)
+    asked: Sequence[Classes] = ()
+    borders_px: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        fp32 = fake_scenario(print, "fp32")
+        self.scenario = fake_scenario(print, others={"fp32": fp32})
+        self.observations = Observations(FakeDevice(), self._observe)
+        self.asked_for: list[str] = []
+        for one in (self.scenario, fp32):
+            workload: Any = one.workload
+            workload.asked = self.asked
+            workload.classes = self._classes
+
+    def _observe(self, scenario: Scenario, _: object) -> Observation:
+        images = self.fp32 if scenario.is_reference else self.tried
+        borders_px = () if scenario.is_reference else self.borders_px
+        return observation(scenario.id, images=images, borders_px=borders_px)
+
+    def _classes(self, images: Images) -> Sequence[Classes]:
+        return self.shown.get("fp32" if images is self.fp32 else "tried", ())
+
+    def _stored(self, scenario: Scenario) -> Images | None:
+        self.asked_for.append(scenario.technique.id)
+        found = self.stored.get(scenario.technique.id)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def record(self, *, of_fp32: bool = False, keep: bool = False) -> ScenarioRecord:
+        scenario: FakeScenario | Scenario = self.scenario.reference if of_fp32 else self.scenario
+        record = record_of(new_run(), scenario)
+        record_likeness(record, scenario, self.observations, self._stored)
+        if keep:
+            keep_images(record, scenario, self.observations, self._stored)
+        return record
+
+
+# What a technique's images are like
+
+
+def test_a_technique_s_images_are_compared_with_fp32_s_and_with_the_stored_ones() -> None:
+    record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record()
+    assert record.likeness == {FP32: likeness(OTHER, IMAGES), STORED: likeness(OTHER, NEARLY)}
+    assert record.stored_apart == likeness(NEARLY, IMAGES)
+    assert record.ssim == min(one.ssim for one in record.likeness[FP32]) < 0.99
+    assert record.not_compared == {}
+    (same, moved) = record.likeness[FP32]
+    assert (same.largest, moved.largest > 0.5) == (0.0, True)
+
+
+def test_without_a_stored_image_it_is_compared_with_fp32_s_alone() -> None:
+    record = Drawn(stored={"fp32": IMAGES}).record()
+    assert record.likeness.keys() == {FP32}
+    assert record.stored_apart == []
+    alone = Drawn(stored={"tried": OTHER}).record()
+    assert alone.likeness.keys() == {FP32, STORED}
+    assert alone.stored_apart == [], "how far it was from fp32's is not known"
+
+
+def test_what_is_drawn_is_compared_as_it_would_be_stored() -> None:
+    large = np.random.default_rng(0).random((9, 16, 1024, 3))
+    small = as_stored(large)
+    record = Drawn(tried=large, fp32=large, stored={"tried": small, "fp32": small}).record()
+    assert len(record.likeness[FP32]) == 9
+    assert [one.largest for one in record.likeness[STORED]] == [0.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("stored", "outcome", "words"),
+    [
+        ({"tried": ValueError("cannot be read")}, Outcome.NO_BASELINE, "cannot be read"),
+        ({"tried": IMAGES, "fp32": ValueError("is no")}, Outcome.NO_BASELINE, "is no"),
+        ({"tried": IMAGES[:1], "fp32": IMAGES[:1]}, Outcome.BROKEN, "shape"),
+        ({"tried": IMAGES * 0, "fp32": IMAGES}, Outcome.BROKEN, "black"),
+    ],
+    ids=["unreadable", "fp32's unreadable", "another shape", "no image"],
+)
+def test_a_stored_image_that_cannot_be_compared_with_leaves_the_rest(
+    stored: dict[str, Images | Exception], outcome: Outcome, words: str
+) -> None:
+    record = Drawn(stored=stored).record()
+    said, reason = record.not_compared[STORED]
+    assert said is outcome
+    assert words in reason
+    assert record.likeness.keys() == {FP32}
+    assert record.stored_apart == []
+    assert record.ssim is not None
+
+
+@pytest.mark.parametrize("broken", ["tried", "fp32"])
+def test_what_is_no_image_is_broken_and_nothing_is_recorded(broken: str) -> None:
+    nan = IMAGES * np.nan
+    drawn = Drawn(tried=nan) if broken == "tried" else Drawn(fp32=nan)
+    record = record_of(new_run(), drawn.scenario)
+    with pytest.raises(ScenarioError, match=f"fake-{broken}: image 1 of 2 has NaN") as caught:
+        record_likeness(record, drawn.scenario, drawn.observations)
+    assert caught.value.outcome is Outcome.BROKEN
+    assert record == record_of(new_run(), drawn.scenario)
+
+
+def test_images_of_another_shape_than_fp32_s_are_broken() -> None:
+    with pytest.raises(ScenarioError, match="fake-tried: images have shape"):
+        Drawn(tried=IMAGES[:, :16]).record()
+
+
+def test_where_tiles_meet_is_compared_with_the_untiled_image() -> None:
+    assert Drawn().record().seam is None
+    assert Drawn(tried=IMAGES, borders_px=(8,)).record().seam == pytest.approx(1.0)
+
+
+# fp32's
+
+
+def test_fp32_s_images_are_compared_with_the_stored_ones_and_not_with_its_own() -> None:
+    record = Drawn(stored={"fp32": NEARLY}).record(of_fp32=True)
+    assert record.likeness == {STORED: likeness(IMAGES, NEARLY)}
+    assert [one.largest for one in record.stored_apart] == [0.0, 0.0]
+    assert record.ssim == 1.0
+    assert FROZEN not in record.not_compared, "this workload has no frozen reference"
+
+
+# What images show
+
+
+CAT, DOG = ({"subject": one, "place": "moon"} for one in ("cat", "dog"))
+
+
+def test_a_technique_s_images_should_show_what_fp32_s_show() -> None:
+    drawn = Drawn(shown={"tried": [CAT, CAT], "fp32": [CAT, DOG]}, asked=[{"subject": "cow"}])
+    record = drawn.record()
+    assert record.shown == [CAT, CAT]
+    assert record.wanted == {FP32: [CAT, DOG]}
+
+
+def test_fp32_s_images_should_show_what_the_prompt_asks_for() -> None:
+    drawn = Drawn(shown={"fp32": [CAT, DOG]}, asked=[{"subject": "cat"}, {"subject": "dog"}])
+    record = drawn.record(of_fp32=True)
+    assert record.shown == [CAT, DOG]
+    assert record.wanted == {PROMPT: [{"subject": "cat"}, {"subject": "dog"}]}
+    assert Drawn(shown={"fp32": [CAT, DOG]}).record(of_fp32=True).wanted == {}
+
+
+@pytest.mark.parametrize("of_fp32", [False, True])
+def test_where_nobody_can_tell_what_images_show_nothing_is_wanted(of_fp32: bool) -> None:
+    record = Drawn(asked=[{"subject": "cow"}] * 2).record(of_fp32=of_fp32)
+    assert (record.shown, record.wanted) == ([], {})
+
+
+# Pictures for a report
+
+
+@needs_flip
+def test_pictures_show_where_an_image_visibly_differs_from_others() -> None:
+    record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record(keep=True)
+    assert record.images == encoded(OTHER)
+    assert record.stored_images == encoded(NEARLY)
+    assert record.flip_maps.keys() == {FP32, STORED}
+    first, second = decoded(record.flip_maps[FP32])
+    assert first.max() < 0.1, "the same as fp32's"
+    assert second[8, 8].max() > 0.3
+    assert second[28, 28].max() < 0.3
+
+
+@needs_flip
+def test_what_nobody_can_see_is_not_shown() -> None:
+    record = Drawn(tried=NEARLY, stored={"tried": IMAGES, "fp32": IMAGES}).record(keep=True)
+    assert record.images
+    assert (record.stored_images, record.flip_maps) == ([], {})
+    # A single value shows that something else than rounding is at work.
+    moved = IMAGES.copy()
+    moved[0, 3, 4, 2] += 2 / 255 if IMAGES[0, 3, 4, 2] < 0.5 else -2 / 255
+    record = Drawn(tried=moved, stored={"tried": IMAGES, "fp32": IMAGES}).record(keep=True)
+    assert record.stored_images
+    assert record.flip_maps.keys() == {STORED}
+
+
+def test_without_flip_images_stand_beside_each_other_and_no_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for where in (likeness_module, pictures_module):
+        monkeypatch.setattr(where, "has_flip", lambda: False)
+    record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record(keep=True)
+    assert [one.flip for one in record.likeness[FP32]] == [None, None]
+    assert record.stored_images
+    assert record.flip_maps == {}

@@ -1,0 +1,105 @@
+"""The images of a baseline file: fp32's whole, the others as differences from those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fixtures.records.baselines import Entry
+from fixtures.records.images import PREFIX, Images, encoded
+from fixtures.records.stored_images import as_differences, stored_images
+from tests.support.runs import entry
+
+WIDE = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+NAMES = ("fp32", "fp16", "bf16")
+BATCHES = arrays(np.uint8, (2, 5, 4, 3)).map(lambda one: one.astype(np.float32) / 255)
+GENERATOR = np.random.default_rng(0)
+ONE, OTHER, THIRD = GENERATOR.integers(0, 256, (3, 1, 8, 8, 3)).astype(np.float32) / 255
+
+
+def whole(images: Images) -> Entry:
+    """An entry that has just been recorded."""
+    return entry(images=tuple(encoded(images, lossless=True)))
+
+
+def same(entries: Mapping[str, Entry], drawn: Mapping[str, Images]) -> bool:
+    """Whether the entries hold these images to the bit."""
+    found = {name: stored_images(entries, name) for name in drawn}
+    return all(
+        images is not None and np.array_equal(images, drawn[name]) for name, images in found.items()
+    )
+
+
+@WIDE
+@given(
+    drawn=st.dictionaries(st.sampled_from(NAMES), BATCHES, min_size=1),
+    further=st.dictionaries(st.sampled_from(NAMES), BATCHES, min_size=1),
+)
+def test_every_image_is_what_was_drawn_last_whatever_is_recorded_in_what_order(
+    drawn: dict[str, Images], further: dict[str, Images]
+) -> None:
+    """Where fp32's alone is recorded anew, too."""
+    before = as_differences({name: whole(images) for name, images in drawn.items()}, {})
+    assert same(before, drawn)
+    new = {name: whole(images) for name, images in further.items()}
+    after = as_differences({**before, **new}, before)
+    assert same(after, {**drawn, **further})
+    for name, one in after.items():
+        is_whole = name == "fp32" or "fp32" not in after
+        assert bool(one.images) == is_whole
+        assert bool(one.differences) != is_whole
+        unchanged = name not in new and ("fp32" not in new)
+        if unchanged:
+            assert one is before[name]
+
+
+def test_the_others_are_written_anew_only_where_fp32_s_image_is_another_one() -> None:
+    before = as_differences({"fp32": whole(ONE), "fp16": whole(OTHER)}, {})
+    again = as_differences({**before, "fp32": whole(ONE)}, before)
+    assert again["fp16"] is before["fp16"]
+    moved = as_differences({**before, "fp32": whole(THIRD)}, before)
+    assert moved["fp16"].differences != before["fp16"].differences
+    assert same(moved, {"fp32": THIRD, "fp16": OTHER})
+    figures = replace(moved["fp16"], differences=before["fp16"].differences)
+    assert figures == before["fp16"], "nothing but the difference is written"
+
+
+def test_an_image_of_another_shape_than_fp32_s_stays_whole() -> None:
+    small = whole(OTHER[:, :4])
+    found = as_differences({"fp32": whole(ONE), "fp16": small}, {})
+    assert found["fp16"] is small
+    assert same(found, {"fp16": OTHER[:, :4]})
+
+
+def test_without_fp32_s_image_the_others_are_whole_and_what_has_none_has_none() -> None:
+    entries = {"fp16": whole(OTHER), "bf16": entry()}
+    assert as_differences(entries, {}) == entries
+    assert as_differences({**entries, "fp32": entry()}, {})["fp16"] is entries["fp16"]
+    assert stored_images(entries, "bf16") is None
+    assert stored_images(entries, "sdpa") is None
+    assert not entries["bf16"].has_images
+    with_fp32 = as_differences({**entries, "fp32": whole(ONE)}, entries)
+    assert with_fp32["bf16"] is entries["bf16"]
+    assert with_fp32["fp16"].has_images
+    assert same(with_fp32, {"fp16": OTHER})
+
+
+def test_what_cannot_be_read_is_refused_with_the_reason() -> None:
+    sound = as_differences({"fp32": whole(ONE), "fp16": whole(OTHER)}, {})
+    with pytest.raises(ValueError, match="difference from is not stored"):
+        stored_images({"fp16": sound["fp16"]}, "fp16")
+    with pytest.raises(ValueError, match="difference from is not stored"):
+        stored_images({**sound, "fp32": entry()}, "fp16")
+    broken = replace(sound["fp16"], differences=(f"{PREFIX}AAAA",))
+    with pytest.raises(ValueError, match="cannot be read"):
+        stored_images({**sound, "fp16": broken}, "fp16")
+    with pytest.raises(ValueError, match="cannot be read"):
+        as_differences({**sound, "fp16": broken, "fp32": whole(THIRD)}, {**sound, "fp16": broken})
+    with pytest.raises(ValueError, match="fp32's images"):
+        stored_images({**sound, "fp32": whole(ONE[:, :4])}, "fp16")

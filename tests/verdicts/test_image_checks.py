@@ -1,0 +1,102 @@
+"""Refusal of what is not an image, and images that are wrong on purpose."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fixtures.records.images import Images
+from fixtures.verdicts.image_checks import (
+    IMAGE_CONTROLS,
+    BrokenImageError,
+    ImageControl,
+    check_both,
+    check_images,
+    seam_contrast,
+)
+from fixtures.verdicts.likeness import ssim
+from tests.verdicts.gradients import SIDE, images
+
+CONTROL_LIMIT = 0.9
+
+
+def _spoil(value: float, image: int = 1) -> Images:
+    batch = images()
+    batch[image, 3, 4, 1] = value
+    return batch
+
+
+def _filled(*color: float) -> Images:
+    batch = images()
+    batch[1] = color
+    return batch
+
+
+BROKEN = {
+    "NaN": (_spoil(math.nan), "image 2 of 2 has NaN or infinity"),
+    "NaN in the first": (_spoil(math.nan, 0), "image 1 of 2 has NaN or infinity"),
+    "infinity": (_spoil(math.inf), "image 2 of 2 has NaN or infinity"),
+    "minus infinity": (_spoil(-math.inf), "image 2 of 2 has NaN or infinity"),
+    "all NaN": (np.full((1, SIDE, SIDE, 3), math.nan), "100.0%"),
+    "above one": (_spoil(1.01), "image 2 of 2 has values outside"),
+    "below zero": (_spoil(-0.01), "image 2 of 2 has values outside"),
+    "8 bit": ((images() * 255).astype(np.uint8), "has values outside"),
+    "black": (_filled(0, 0, 0), "image 2 of 2 is black"),
+    "nearly black": (_filled(1 / 255, 0, 0), "image 2 of 2 is black"),
+    "white": (_filled(1, 1, 1), "image 2 of 2 is flat"),
+    "grey": (_filled(0.5, 0.5, 0.5), "image 2 of 2 is flat"),
+    "one strong colour": (_filled(1, 0, 0), "image 2 of 2 is flat"),
+    "nothing": (images()[:0], "want \\(n, height, width, 3\\)"),
+    "one image without a batch": (images()[0], "want \\(n, height, width, 3\\)"),
+    "channels first": (images().transpose(0, 3, 1, 2), "want \\(n, height, width, 3\\)"),
+    "transparent": (np.ones((1, SIDE, SIDE, 4)), "want \\(n, height, width, 3\\)"),
+    "smaller than the window": (images(side=6), "want at least 7 x 7"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_image_is_refused_on_either_side(name: str) -> None:
+    broken, message = BROKEN[name]
+    with pytest.raises(BrokenImageError, match=message):
+        check_images(broken)
+    with pytest.raises(BrokenImageError, match=message):
+        check_both(broken, images())
+    with pytest.raises(BrokenImageError, match=message):
+        check_both(images(), broken)
+    with pytest.raises(BrokenImageError, match=message):
+        seam_contrast(broken, images(), [8])
+
+
+def test_a_dim_or_pale_image_is_still_an_image() -> None:
+    check_images(images() * 0.1)
+    check_images(1 - images() * 0.1)
+
+
+@pytest.mark.parametrize("other", [images(count=1), images(side=SIDE // 2)])
+def test_images_of_another_shape_are_refused(other: Images) -> None:
+    check_both(images(), images(seed=1))
+    with pytest.raises(BrokenImageError, match="the reference has"):
+        check_both(images(), other)
+
+
+@pytest.mark.parametrize("control", IMAGE_CONTROLS, ids=lambda control: control.name)
+def test_a_negative_control_is_refused_or_falls_far_below_a_usable_limit(
+    control: ImageControl,
+) -> None:
+    reference = images()
+    try:
+        similarity = ssim(control.make(reference), reference)
+    except BrokenImageError:
+        assert control.name == "black"
+    else:
+        assert similarity < CONTROL_LIMIT
+
+
+def test_a_control_leaves_its_reference_alone_and_repeats() -> None:
+    reference = images()
+    before = reference.copy()
+    for control in IMAGE_CONTROLS:
+        np.testing.assert_array_equal(control.make(reference), control.make(reference))
+    np.testing.assert_array_equal(reference, before)

@@ -1,0 +1,190 @@
+"""SSIM, FLIP and differences of values on seeded images; what is not an image is never measured."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.records.images import Images
+from fixtures.records.likeness import Likeness
+from fixtures.verdicts import likeness as module
+from fixtures.verdicts.image_checks import BrokenImageError
+from fixtures.verdicts.likeness import (
+    flip_errors,
+    flip_maps,
+    has_flip,
+    largest_difference,
+    likeness,
+    ssim,
+    ssim_per_image,
+    worst,
+)
+from tests.verdicts.gradients import SIDE, images
+
+needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (images() * math.nan, "NaN"),
+        (images() * 0, "is black"),
+        (images(side=6), "at least 7 x 7"),
+        (images(count=1), "the reference has"),
+        (images(side=SIDE // 2), "the reference has"),
+    ],
+    ids=["NaN", "black", "small", "another count", "another size"],
+)
+def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
+    broken: Images, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, **__: object) -> float:
+        raise AssertionError("it was measured")
+
+    monkeypatch.setattr(module, "structural_similarity", measured)
+    monkeypatch.setattr(module, "flip_errors", measured)
+    for measure in (ssim, largest_difference, likeness):
+        with pytest.raises(BrokenImageError, match=message):
+            measure(broken, images())
+        # A batch of another shape is named by what the reference has.
+        with pytest.raises(BrokenImageError, match=message):
+            measure(images(), broken)
+
+
+# SSIM
+
+
+def test_the_smallest_image_that_ssim_can_take_is_taken() -> None:
+    small = images(side=7)
+    assert ssim(small, small) == 1.0
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_one_value_of_one_image_is_the_largest_difference_and_does_not_show_in_ssim(
+    sign: int,
+) -> None:
+    reference = images() * 0.5 + 0.25
+    batch = reference.copy()
+    assert largest_difference(batch, reference) == 0.0
+    batch[1, 3, 4, 2] += sign * 2 / 255
+    assert largest_difference(batch, reference) == pytest.approx(2 / 255, abs=1e-6)
+    assert ssim(batch, reference) > 0.999
+    same, other = likeness(batch, reference)
+    assert (same.largest, same.channel) == (0.0, 0.0)
+    assert other.largest == pytest.approx(2 / 255, abs=1e-6)
+    assert other.channel == pytest.approx(2 / 255 / SIDE**2, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_equal_images_have_ssim_one_and_no_difference(dtype: type[np.floating]) -> None:
+    batch = images().astype(dtype)
+    assert ssim(batch, batch.copy()) == 1.0
+    flip = 0.0 if has_flip() else None
+    assert likeness(batch, batch.copy()) == [Likeness(1.0, 0.0, 0.0, flip, flip)] * 2
+
+
+def test_the_worst_image_of_a_batch_counts() -> None:
+    reference = images(count=3)
+    batch = reference.copy()
+    batch[1] = 1 - batch[1]
+    each = ssim_per_image(batch, reference)
+    assert each[0] == each[2] == 1.0
+    assert each[1] < 0.5
+    assert ssim(batch, reference) == min(each)
+    assert worst(likeness(batch, reference)) == likeness(batch, reference)[1]
+
+
+def test_the_scale_of_the_values_is_stated_and_not_guessed() -> None:
+    """Dark images must not be stretched to their own range."""
+    reference = images() * 0.05
+    batch = reference + 0.002 * np.random.default_rng(0).random(reference.shape)
+    assert ssim(batch, reference) > 0.99
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@given(seed=st.integers(0, 1000), weak=st.floats(0.005, 0.03), factor=st.floats(2, 8))
+def test_more_noise_lowers_the_similarity_and_the_order_of_the_two_does_not_matter(
+    seed: int, weak: float, factor: float
+) -> None:
+    reference = images(count=1, side=32, seed=seed)
+    noise = np.random.default_rng(seed).normal(0, 1, reference.shape)
+    little = np.clip(reference + weak * noise, 0, 1)
+    much = np.clip(reference + factor * weak * noise, 0, 1)
+    assert ssim(much, reference) < ssim(little, reference) < 1.0
+    assert ssim(little, reference) == pytest.approx(ssim(reference, little), abs=1e-9)
+
+
+# Colours, and FLIP
+
+
+def test_the_channel_that_is_furthest_off_speaks_for_the_colours() -> None:
+    reference = images(count=1) * 0.5
+    (one,) = likeness(reference + np.array([0.02, 0.0, 0.0], np.float32), reference)
+    (all_three,) = likeness(reference + np.float32(0.02), reference)
+    assert one.channel == pytest.approx(0.02, abs=1e-6)
+    assert one.channel == pytest.approx(all_three.channel, abs=1e-6)
+
+
+@needs_flip
+def test_flip_is_of_the_pixels_that_differ_and_grows_with_the_difference() -> None:
+    reference = images(count=2) * 0.5
+    batch = reference.copy()
+    batch[1, 20:28, 20:28] = 1.0
+    same, block = likeness(batch, reference)
+    assert (same.flip, same.flip_max) == (0.0, 0.0)
+    nothing, errors = flip_errors(batch, reference)
+    assert errors.shape == (SIDE, SIDE)
+    assert nothing.max() == 0.0
+    assert (block.flip, block.flip_max) == pytest.approx((errors.mean(), errors.max()))
+    assert errors[24, 24] > 0.5
+    assert errors[24, 60] < 0.01, "far from the block there is none"
+    fainter, fullest = (
+        worst(likeness(np.clip(reference + share, 0, 1), reference)) for share in (0.01, 0.1)
+    )
+    assert 0 < (fainter.flip or 0) < (fullest.flip or 0) <= 1
+
+
+@needs_flip
+def test_black_for_white_is_the_largest_flip_error_and_whose_image_is_whose_matters_not() -> None:
+    white = np.ones((1, 32, 32, 3), np.float32)
+    white[:, 0] = 0.8  # one colour everywhere is no image
+    black = 1 - white
+    forth, back = worst(likeness(white, black)), worst(likeness(black, white))
+    assert forth.flip == pytest.approx(1.0, abs=0.05)
+    assert back.flip == pytest.approx(forth.flip, abs=1e-3)
+
+
+@needs_flip
+def test_a_map_is_black_where_nothing_differs_and_light_where_something_does() -> None:
+    reference = images(count=2) * 0.5
+    batch = reference.copy()
+    batch[1, 20:28, 20:28] = 1.0
+    maps = flip_maps(batch, reference)
+    assert maps.shape == reference.shape
+    assert (maps[0].max(), maps[1, 24, 60].max()) == pytest.approx((0.0, 0.0), abs=0.05)
+    assert maps[1, 24, 24].max() > 0.8
+    assert maps.max() <= 1.0
+
+
+def test_without_flip_everything_else_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, reference = images(seed=1), images()
+    (measured, *_) = likeness(batch, reference)
+    monkeypatch.setattr(module, "has_flip", lambda: False)
+    (without, *_) = found = likeness(batch, reference)
+    assert (without.flip, without.flip_max) == (None, None)
+    assert (without.ssim, without.largest, without.channel) == (
+        *(measured.ssim, measured.largest, measured.channel),
+    )
+    assert (worst(found).flip, worst(found).flip_max) == (None, None)
+
+
+def test_each_measure_s_worst_figure_may_be_another_image_s() -> None:
+    one = Likeness(0.5, 0.1, 0.02, 0.3, 0.4)
+    other = Likeness(0.9, 0.2, 0.01, 0.1, 0.9)
+    assert worst([one, other]) == Likeness(0.5, 0.2, 0.02, 0.3, 0.9)
+    with pytest.raises(ValueError, match=r"min\(\)"):
+        worst([])
