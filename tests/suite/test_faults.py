@@ -53,7 +53,7 @@ def _results(report: Path) -> dict[str, dict[str, str]]:
         test, _, rest = case.attrib["name"].partition("[")
         result = "passed" if case.find("skipped") is None else "skipped"
         for failure in (*case.findall("failure"), *case.findall("error")):
-            result = failure.attrib["message"]
+            result = failure.text or failure.attrib["message"]  # the message is the first line
         results.setdefault(rest.rstrip("]"), {})[test] = result
     return results
 
