@@ -78,14 +78,8 @@ def assert_same_figures(found: Observation, without: Observation) -> None:
 
 @pytest.mark.parametrize(
     "technique",
-    [
-        "autocast",
-        "naive_attention",
-        "xformers",
-        "model_cpu_offload",
-        "group_offload_stream",
-        "group_offload_disk",
-    ],
+    # The stored pictures of simulated storybook hold the others.
+    ["xformers", "group_offload_stream", "group_offload_disk"],
 )
 def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_values(
     technique: str,
