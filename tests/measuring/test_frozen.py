@@ -33,10 +33,11 @@ from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.image_limits import NONE, limits
-from fixtures.verdicts.likeness import largest_difference, likeness
+from fixtures.verdicts.likeness import likeness
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from fixtures.workloads.storybook.workload import CALL, FROZEN
+from tests.support.differences import largest_difference
 from tests.support.fake_device import FakeDevice
 from tests.test_architecture import imports, modules
 

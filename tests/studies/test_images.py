@@ -107,7 +107,7 @@ def test_tried_names_every_measure_that_is_beyond_its_limit(
 ) -> None:
     none = Variation(0.0, 0.0, 0.0, 0.0)
     measured = {"cpu": {"storybook": {"attention_slicing": {"fp32": none, "stored": none}}}}
-    monkeypatch.setattr(image_limits, "_measured", lambda: measured)
+    monkeypatch.setattr(image_limits, "measured_variation", lambda: measured)
     device = open_device("cpu")
     same = tried(SLICED, device, ("none", 0), picture, picture, picture)
     assert (same.is_visible, same.seen_by) == (False, ())

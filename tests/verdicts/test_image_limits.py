@@ -38,9 +38,9 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where the test writes what was measured."""
     path = tmp_path / "harmless.json"
     monkeypatch.setattr(module, "MEASURED", path)
-    module._measured.cache_clear()
+    module.measured_variation.cache_clear()
     yield path
-    module._measured.cache_clear()
+    module.measured_variation.cache_clear()
 
 
 def test_a_limit_is_a_multiple_of_what_was_measured() -> None:

@@ -17,12 +17,12 @@ from fixtures.verdicts.likeness import (
     flip_errors,
     flip_maps,
     has_flip,
-    largest_difference,
     likeness,
     ssim,
     ssim_per_image,
     worst,
 )
+from tests.support.differences import largest_difference
 from tests.verdicts.gradients import SIDE, images
 
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")

@@ -1,0 +1,18 @@
+"""How far apart two images are that should be equal to rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fixtures.records.images import Images
+from fixtures.verdicts.image_checks import check_both
+
+
+def largest_difference(images: Images, reference: Images) -> float:
+    """The largest absolute difference of any value, from 0 to 1.
+
+    Raises:
+        BrokenImageError: if a side is not an image, or the shapes differ.
+    """
+    check_both(images, reference)
+    return float(np.abs(images.astype(np.float64) - reference.astype(np.float64)).max())
