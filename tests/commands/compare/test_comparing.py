@@ -16,6 +16,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
+from fixtures.verdicts.likeness import has_flip
 from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import in_process
 
@@ -23,7 +24,10 @@ SCENARIOS = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
 EXACT = ("peak_memory", "counts")
 EXACTLY = Limits(exact=True)
-METRIC_NAMES = {"peak memory", "operations", "host calls (a step)", "SSIM", "latency"}
+METRIC_NAMES = {
+    *("peak memory", "operations", "host calls (a step)", "SSIM", "latency"),
+    *(["FLIP"] if has_flip() else []),
+}
 Compare = Callable[..., Compared]
 
 
