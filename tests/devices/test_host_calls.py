@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -21,20 +22,27 @@ from hypothesis import strategies as st
 from fixtures.devices import open_device
 from fixtures.devices.host_calls import HostCallCounter
 from fixtures.records.host_work import (
+    BYTECODES,
+    COLLECTIONS,
     EMPTY_CACHE,
     EVENTS,
     MOVES,
     OPENED,
     PINNED,
     PINNED_BYTES,
+    PROCESSES,
     READ_BYTES,
+    STANDARD_CALLS,
     STREAMS,
     SYNCHRONIZE,
+    THREADS,
     Calls,
     HostWork,
 )
 
 SOURCE = """
+import gc, inspect, subprocess, threading
+
 def leaf(items):
     return len(items)
 
@@ -61,6 +69,20 @@ class Dies:
 def read(path):
     with open(path, "rb"):
         pass
+
+def spin(times):
+    for _ in range(times):
+        pass
+
+def signature():
+    return inspect.signature(leaf)
+
+def costly():
+    gc.collect()
+    thread = threading.Thread(target=leaf, args=((),))
+    thread.start()
+    thread.join()
+    subprocess.run(["true"])
 """
 
 
@@ -95,6 +117,42 @@ def test_functions_and_the_builtins_they_call_are_counted(library: ModuleType, t
     leaf = {"hostlib/inner/__init__.py:leaf": 2 * times} if times else {}
     assert work.call.functions == {**leaf, "hostlib/inner/__init__.py:work": 1}
     assert work.python == "{}.{}".format(*sys.version_info)
+
+
+@settings(max_examples=8)
+@given(times=st.integers(0, 1000))
+def test_a_loop_without_a_call_is_seen_in_bytecodes(library: ModuleType, times: int) -> None:
+    spin = "hostlib/inner/__init__.py:spin"
+    empty, loop = (counted(library.spin, n).call for n in (0, times))
+    assert loop.packages == empty.packages
+    each, rest = divmod(loop.bytecodes[spin] - empty.bytecodes[spin], times or 1)
+    assert rest == 0
+    assert (2 if times else 0) <= each <= 4
+    assert loop.figures()[BYTECODES] == loop.bytecodes[spin]
+
+
+def test_work_of_the_standard_library_counts_for_its_caller(library: ModuleType) -> None:
+    def mine() -> None:
+        inspect.signature(mine)  # the suite's own
+
+    assert not counted(mine)
+    call, bare = counted(library.signature).call, counted(library.leaf, ()).call
+    calls = call.packages["hostlib"]
+    assert (calls.functions, calls.builtins) == (1, 0)
+    assert calls.standard == call.figures()[STANDARD_CALLS] > 20
+    assert call.bytecodes["hostlib/inner/__init__.py:signature"] > 100
+    assert bare.figures()[STANDARD_CALLS] == 0
+
+
+def test_what_costs_more_than_a_call_is_counted(library: ModuleType) -> None:
+    library.costly()
+    runtime = counted(library.costly).call.runtime
+    assert {name: runtime[name] for name in (COLLECTIONS, THREADS, PROCESSES)} == {
+        COLLECTIONS: 1,
+        THREADS: 1,
+        PROCESSES: 1,
+    }
+    assert not counted(lambda: (gc.collect(), threading.Thread(target=int).start())).call.runtime
 
 
 def test_other_packages_and_the_suite_s_own_calls_are_not_counted(library: ModuleType) -> None:
@@ -144,6 +202,19 @@ def test_garbage_is_collected_before_and_not_meanwhile(library: ModuleType) -> N
         gc.set_threshold(*thresholds)
     assert not work
     gc.collect()
+
+
+def test_what_was_tracing_before_goes_on_afterwards(library: ModuleType) -> None:
+    def trace(frame: object, event: str, arg: object) -> None:
+        """Trace nothing."""
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        counted(library.work, 1)
+        assert sys.gettrace() is trace
+    finally:
+        sys.settrace(before)
 
 
 def test_what_was_profiling_before_goes_on_afterwards(library: ModuleType) -> None:
@@ -248,7 +319,8 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import find_scenario
 for name in sys.argv[1:]:
     work = observe(find_scenario("storybook", name), open_device("cpu")).host_work
-    print(name, sorted(work.labelled().items()), sorted(work.call.functions.items()))
+    print(name, sorted(work.labelled().items()), sorted(work.call.functions.items()),
+          sorted(work.call.bytecodes.items()))
 """
 
 

@@ -57,6 +57,36 @@ def test_ten_calls_a_step_are_allowed_where_two_percent_are_fewer() -> None:
     assert judged(host_work(a_step=111, torch_a_step=0, once=0), few).outcome is Outcome.REGRESSION
 
 
+@pytest.mark.parametrize(
+    ("bytecodes", "outcome"),
+    [
+        (80_800, Outcome.PASS),
+        (80_801, Outcome.REGRESSION),
+        (79_200, Outcome.PASS),
+        (79_199, Outcome.IMPROVEMENT),
+    ],
+)
+def test_one_percent_of_bytecodes_is_allowed(bytecodes: int, outcome: Outcome) -> None:
+    verdict = judged(host_work(bytecodes_a_step=bytecodes))
+    assert verdict.outcome is outcome
+    if outcome is Outcome.REGRESSION:
+        named = "bytecodes 80,000 -> 80,801 (+801 a step): diffusers/a.py:f +801 a step"
+        assert verdict.detail == named
+
+
+def test_two_hundred_bytecodes_a_step_are_allowed_where_one_percent_is_fewer() -> None:
+    few = host_work(bytecodes_a_step=1000)
+    assert judged(host_work(bytecodes_a_step=1200), few).outcome is Outcome.PASS
+    assert judged(host_work(bytecodes_a_step=1201), few).outcome is Outcome.REGRESSION
+
+
+def test_nothing_is_judged_against_counts_without_bytecodes() -> None:
+    bare = HostCalls(packages=STORED.call.packages, functions=STORED.call.functions)
+    older = judged(STORED, replace(STORED, call=bare))
+    assert older.outcome is Outcome.NOT_JUDGED
+    assert "recorded before it was counted; renew it with: nox -s refresh" in older.sentence
+
+
 def test_code_may_move_from_one_library_to_another() -> None:
     moved = {"diffusers": Calls(100, 200), "accelerate": Calls(200, 100)}
     step = replace(STORED.step, packages={**STORED.step.packages, **moved})

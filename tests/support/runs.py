@@ -39,16 +39,27 @@ def entry(**changes: Any) -> Entry:
 
 
 def host_work(
-    a_step: int = 600, *, torch_a_step: int = 5000, once: int = 300, steps: int = 3
+    a_step: int = 600,
+    *,
+    torch_a_step: int = 5000,
+    once: int = 300,
+    steps: int = 3,
+    bytecodes_a_step: int = 80_000,
 ) -> HostWork:
-    """So many calls of diffusers and torch in each step, and of diffusers once besides."""
+    """So many calls of diffusers and torch in each step, and of diffusers once besides.
 
-    def calls(libraries: int, torch: int) -> HostCalls:
+    And so many bytecodes of diffusers' `f` in each step.
+    """
+
+    def calls(libraries: int, torch: int, times: int) -> HostCalls:
         packages = {"diffusers": Calls(functions=libraries), "torch": Calls(functions=torch)}
-        return HostCalls({name: one for name, one in packages.items() if one.total})
+        return HostCalls(
+            {name: calls for name, calls in packages.items() if calls.total},
+            bytecodes={"diffusers/a.py:f": times * bytecodes_a_step},
+        )
 
-    call = calls(once + steps * a_step, steps * torch_a_step)
-    return HostWork("3.11", steps, call, calls(a_step, torch_a_step))
+    call = calls(once + steps * a_step, steps * torch_a_step, steps)
+    return HostWork("3.11", steps, call, calls(a_step, torch_a_step, 1))
 
 
 def with_functions(
