@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from fixtures.devices import open_device
+from fixtures.devices import host_calls, open_device
 from fixtures.devices.kinds import DEFAULT_PROFILE
 from fixtures.measuring import observation
 from fixtures.records.host_work import HostWork
@@ -62,13 +62,15 @@ SeenById = dict[str, Seen]
 class _NotCounted:
     """Stands where the counter stands, and lets nothing be reported."""
 
+    marks_s: Sequence[float] = ()
+
     def __enter__(self) -> _NotCounted:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Nothing is open."""
 
-    def work(self) -> HostWork:
+    def work(self, telling: int | None = None) -> HostWork:
         """Nothing."""
         return HostWork()
 
@@ -80,12 +82,12 @@ def _observe_all(device_key: str, seed: int, with_cost: bool) -> SeenById:
     random.Random(seed).shuffle(order)
     if with_cost:
         observation.observe(find_scenario(*order[0]), device)  # imports, once for all
-    counting, seen = observation._host_calls, {}
+    counting, seen = host_calls.HostCallCounter, {}
     for workload, technique in order:
         scenario = find_scenario(workload, technique)
         took_s = []
         for how in (counting, lambda *_: _NotCounted())[: 2 if with_cost else 1]:
-            observation._host_calls = how  # type: ignore[assignment]
+            host_calls.HostCallCounter = how  # type: ignore[misc, assignment]
             start_s = time.perf_counter()
             observed = observation.observe(scenario, device)
             took_s.append(time.perf_counter() - start_s)
@@ -143,8 +145,10 @@ def _trial(device_key: str, processes: int, at_once: int) -> bool:
         calls = sum(calls.functions + calls.builtins for calls in works[0].step.packages.values())
         counted_s = median(by_id[id_].counted_s for by_id in alone)
         not_counted_s = median(by_id[id_].not_counted_s for by_id in alone)
+        bytecodes = sum(works[0].step.bytecodes.values())
         print(
-            f"| `{id_}` | {device_key} | {calls:,} | {len(works[0].call.functions)} | "
+            f"| `{id_}` | {device_key} | {calls:,} | {bytecodes:,} | "
+            f"{len(works[0].call.functions)} | "
             f"{len(works)} | {different} | {not_counted_s:.2f} | {counted_s:.2f} | "
             f"{counted_s - not_counted_s:+.2f} |",
             flush=True,
@@ -161,9 +165,9 @@ def main() -> int:
         "--at-once", type=int, default=1, metavar="N", help="more than one spoils the cost"
     )
     options = parser.parse_args()
-    print("| scenario | device | calls a step | functions | processes | different "
-          "| not counted, s | counted, s | cost, s |")  # fmt: skip
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    print("| scenario | device | calls a step | bytecodes a step | functions | processes "
+          "| different | not counted, s | counted, s | cost, s |")  # fmt: skip
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     equal = [_trial(key, options.processes, options.at_once) for key in options.device]
     return 0 if all(equal) else 1
 

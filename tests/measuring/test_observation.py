@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fixtures.measuring.observation import (
     Observation,
     observe,
 )
-from fixtures.metrics.faults import CARRIED_OVER
+from fixtures.metrics.faults import CARRIED_OVER, LATE
 from fixtures.records.host_work import HostWork
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
@@ -62,6 +63,7 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         images=IMAGES,
         inactive=None,
         carried_over="",
+        late="",
         left_behind=(),
         origins={"Linear": 3},
         bound_s=0.5,
@@ -114,7 +116,7 @@ class Stepping:
 
 @pytest.mark.parametrize("telling", [3, 4])
 @pytest.mark.parametrize("lacks", [{}, {"torch's Python": "it is the simulation's"}], ids=len)
-def test_the_host_s_calls_are_counted_along_only_without_torch_s_and_in_so_few_steps(
+def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
     lacks: dict[str, str], telling: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scheduler = Stepping()
@@ -131,9 +133,42 @@ def test_the_host_s_calls_are_counted_along_only_without_torch_s_and_in_so_few_s
     assert scenario.workload.call.steps == 4
     monkeypatch.setattr(scenario.workload, "representative_steps", telling)
     work = observe(scenario, FakeDevice(lacks=lacks)).host_work
-    assert len(calls) == (2 if lacks and telling == 4 else 3)
-    assert work.steps == calls[-1] == telling
+    assert calls == [telling, 4, telling]
+    assert work.steps == telling
     assert ("torch" in work.call.packages) == (not lacks)
+    if not lacks:
+        identities = work.call.functions["torch/nn/modules/linear.py:Identity.forward"]
+        assert identities == telling
+
+
+def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
+    scheduler = Stepping()
+
+    def drawn(steps: int = STEPS, **changes: Any) -> Any:
+        for _ in range(steps):
+            scheduler.step()
+        return IMAGES
+
+    work = observe(fake_scenario(drawn, scheduler=scheduler, skips=True), FakeDevice()).host_work
+    assert work.steps == STEPS
+
+
+@pytest.mark.parametrize("slow", [{4}, {4, 5, 6}, set()], ids=str)
+def test_a_step_that_a_timed_call_does_not_reach_may_not_take_longer(slow: set[int]) -> None:
+    scheduler, device = Stepping(), FakeDevice()
+
+    def drawn(steps: int = 6, **_: Any) -> Any:
+        for step in range(1, steps + 1):
+            device.now_s += 0.05 if step in slow else 0.03
+            scheduler.step()
+        return IMAGES
+
+    scenario = fake_scenario(drawn, scheduler=scheduler)
+    scenario.workload.call = SimpleNamespace(steps=6)  # type: ignore[assignment]
+    faults = observe(scenario, device).faults
+    assert set(faults) == ({LATE} if slow else set())
+    if slow == {4}:
+        assert faults[LATE].startswith("step 4 of 6 takes 50 ms, where the first ones take at most")
 
 
 # What a call leaves to the next one

@@ -42,6 +42,7 @@ class FakeDevice:
     steady_clock: bool = False
     shares_core: bool = False
     keeps_memory: bool = False
+    all_steps: bool = False
     memory_bytes: float = math.inf
     control_repetitions: int = 1
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})

@@ -46,6 +46,7 @@ def observation(
         images=images,
         inactive=inactive,
         carried_over="",
+        late="",
         left_behind=(),
     )
 
