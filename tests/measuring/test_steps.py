@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.devices import Trace
-from fixtures.measuring.steps import CONFIRMATIONS, late_steps, late_work, marks_of
+from fixtures.measuring.steps import CONFIRMATIONS, grown, late_steps, late_work, marks_of
 from fixtures.records.host_work import Calls, HostCalls
 from fixtures.records.run import WHOLE
-from tests.support.runs import counts
+from tests.support.runs import counts, host_work
 
 
 def marks(*durations_s: float) -> list[float]:
@@ -113,6 +113,15 @@ def test_more_of_the_host_s_work_in_a_late_step_is_named() -> None:
 def test_a_higher_peak_of_late_steps_is_a_fault() -> None:
     sentence = late_work(simulated([4] * 8, peak=3 * 2**20), simulated([4] * 3, 2**20), EVEN, 3)
     assert sentence == "the peak of a call of 8 steps is 3.00 MiB, and that of 3 is 1.00 MiB"
+
+
+def test_a_call_that_grows_is_a_fault() -> None:
+    before = host_work(torch_a_step=0)
+    assert grown(before, host_work(torch_a_step=5000)) == ""  # where torch was not counted before
+    assert grown(before, host_work(590)) == grown(before, host_work(612)) == ""
+    sentence = grown(before, host_work(613, bytecodes_a_step=81_000))
+    more = "host calls +13 a step, bytecodes +1,000 a step"
+    assert sentence == f"a step of the next call of the same pipeline does more: {more}"
 
 
 def test_without_a_scheduler_nothing_is_said() -> None:
