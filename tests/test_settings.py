@@ -62,6 +62,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_budget": "12.5",
         "perf_shard": "2/3",
         "perf_strict": True,
+        "perf_all_steps": True,
         "perf_report": str(tmp_path / "report"),
         "perf_sweep": ["mag_cache.threshold=0.03,1e-1", "taylorseer_cache.interval=4"],
     }
@@ -80,6 +81,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         baselines=tmp_path,
         expect_device="nvidia-h200",
         budget_s=12.5,
+        all_steps=True,
         shard=(2, 3),
         strict=True,
         report=tmp_path / "report",
