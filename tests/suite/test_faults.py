@@ -131,6 +131,7 @@ def test_wrong_numbers_from_right_operations_fail_by_what_was_drawn_before(
         ("version check", "packaging/version.py:"),
         ("walk over modules", "torch/nn/modules/module.py:Module.named_modules"),
         ("emptied cache", "empty_cache 0 -> "),
+        ("loop", "diffusers/models/looping.py:loop +"),
     ],
 )
 def test_more_python_in_a_forward_fails_by_the_host_s_calls(
@@ -139,6 +140,16 @@ def test_more_python_in_a_forward_fails_by_the_host_s_calls(
     results = _run_with(fault, "[storybook-fp32] and not test_latency", tmp_path)
     assert _failed(results["storybook-fp32"]) == {"test_host_calls"}, results
     assert named in results["storybook-fp32"]["test_host_calls"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [("late sleep", "steps, most of all step"), ("growing call", "the next call of the same")],
+)
+def test_what_comes_late_is_a_fault(fault: str, named: str, tmp_path: Path) -> None:
+    results = _run_with(fault, "[storybook-fp32] and (test_faults or test_images)", tmp_path)
+    assert _failed(results["storybook-fp32"]) == {"test_faults"}, results
+    assert named in results["storybook-fp32"]["test_faults"]
 
 
 def _run_with(fault: str, chosen: str, folder: Path) -> dict[str, dict[str, str]]:

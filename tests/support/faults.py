@@ -7,11 +7,13 @@ every technique instead, as a release would. `tests/suite/test_faults.py` says w
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -180,6 +182,52 @@ def _empty_the_cache(pipeline: Any) -> None:
         _before_forward(module, lambda: torch.cuda.empty_cache())
 
 
+def _loop(pipeline: Any) -> None:
+    """Two thousand iterations of code that is counted: a loop of the suite's own is not."""
+    import diffusers
+
+    file, namespace = Path(diffusers.__file__).parent / "models" / "looping.py", dict[str, Any]()
+    source = "def loop():\n    for _ in range(2000):\n        pass\n"
+    exec(compile(source, str(file), "exec"), namespace)  # noqa: S102
+    _before_forward(pipeline.unet, namespace["loop"])
+
+
+def _sleep_in_late_steps(pipeline: Any) -> None:
+    """Sleep for 100 ms in each step from the fourth on, which no timed call reaches."""
+    set_timesteps, taken = pipeline.scheduler.set_timesteps, 0
+
+    def start(*args: Any, **kwargs: Any) -> None:
+        nonlocal taken
+        taken = 0
+        set_timesteps(*args, **kwargs)
+
+    def step() -> None:
+        nonlocal taken
+        taken += 1
+        if taken > 3:
+            time.sleep(0.1)
+
+    pipeline.scheduler.set_timesteps = functools.wraps(set_timesteps)(start)
+    _before_forward(pipeline.unet, step)
+
+
+def _grow(pipeline: Any) -> None:
+    """Do more in every call than in the one before."""
+    import torch
+    from packaging import version
+
+    call, calls = pipeline.encode_prompt, 0
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call(*args, **kwargs)
+
+    pipeline.encode_prompt = counted
+    parse = partial(version.parse, torch.__version__)
+    _before_forward(pipeline.unet, lambda: [parse() for _ in range(calls)])
+
+
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
     "slow call": _called_within(_slower),
@@ -189,6 +237,9 @@ FAULTS_OF_ALL: dict[str, Fault] = {
     "version check": _altered(_check_a_version),
     "walk over modules": _altered(_walk_modules),
     "emptied cache": _altered(_empty_the_cache),
+    "loop": _altered(_loop),
+    "late sleep": _altered(_sleep_in_late_steps),
+    "growing call": _altered(_grow),
 }
 
 
