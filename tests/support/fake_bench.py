@@ -122,7 +122,7 @@ class _Frozen:
         return IMAGES[:1]
 
 
-def _in_fresh_process(device: Device) -> Sampler:
+def _in_fresh_process(device: Device, **_: object) -> Sampler:
     def sample(scenario: Scenario, plan: Plan) -> Timing:
         return timing(_ratio(scenario), judged_ms=100 * _ratio(scenario))
 
