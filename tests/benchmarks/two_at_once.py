@@ -63,7 +63,10 @@ def main(minutes: float) -> None:
                 logs[at_once].setdefault(name, []).append(timing.sample.log_ratio)
             took_s[at_once].append(time.monotonic() - way_s)
         longest_s = max(longest_s, time.monotonic() - start_s)
-        print(f"pass {len(took_s[1])}: alone {took_s[1][-1]:.0f} s, at once {took_s[2][-1]:.0f} s")
+        alone_s, at_once_s = (took_s[way][-1] for way in ways)
+        print(
+            f"pass {len(took_s[1])}: {alone_s:.0f} s alone, {at_once_s:.0f} s at once", flush=True
+        )
     print(table(logs[1], logs[2]))
     each_s = [float(np.median(took_s[way])) / len(scenarios) for way in ways]
     print("a sample takes {:.1f} s alone, and {:.1f} s at once".format(*each_s))
