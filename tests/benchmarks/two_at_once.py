@@ -30,7 +30,7 @@ from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
 
 TECHNIQUES = ("fp32", "attention_slicing", "channels_last", "prompt_embeddings")
-PLAN = Plan().halved
+PLAN = Plan().short
 MINUTES = 7.5
 ALLOWED = 0.01
 Logs = Mapping[str, Sequence[float]]
