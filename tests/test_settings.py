@@ -60,6 +60,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_baselines": str(tmp_path),
         "perf_expect_device": "nvidia-h200",
         "perf_budget": "12.5",
+        "perf_at_once": "2",
         "perf_shard": "2/3",
         "perf_strict": True,
         "perf_all_steps": True,
@@ -82,6 +83,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         expect_device="nvidia-h200",
         budget_s=12.5,
         all_steps=True,
+        at_once=2,
         shard=(2, 3),
         strict=True,
         report=tmp_path / "report",
@@ -125,6 +127,13 @@ def test_a_profile_that_is_no_word_is_refused(profile: str) -> None:
 def test_a_budget_that_is_no_number_of_seconds_is_refused(budget: str) -> None:
     assert refusal(perf_budget=budget) == (
         f"--perf-budget {budget!r} is not a number of seconds from 0 on."
+    )
+
+
+@pytest.mark.parametrize("number", ["0", "two", "-1", "1.5", "10000", "2\n"])
+def test_a_number_of_samples_at_once_that_is_none_is_refused(number: str) -> None:
+    assert refusal(perf_at_once=number) == (
+        f"--perf-at-once {number!r} is not a number of samples from 1 on."
     )
 
 

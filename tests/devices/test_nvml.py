@@ -11,16 +11,27 @@ from typing import Any
 import pytest
 
 from fixtures.devices import family
-from fixtures.devices.nvml import DISTURBING, POWER_CAP, GpuWatch, Nvml, find_nvml
+from fixtures.devices.nvml import (
+    DISTURBING,
+    LOWERING,
+    MOMENTS_ONLY,
+    POWER,
+    POWER_CAP,
+    GpuWatch,
+    Nvml,
+    find_nvml,
+)
 
 
 class FakeNvml:
-    """`pynvml` as far as it is asked; a question that is not in `answers` is not supported."""
+    """`pynvml` as far as it is asked; a question that is not in `answers` is not supported.
+
+    `fields` and `policies` are for how long each cause has lowered the clocks, as newer and as
+    older drivers tell it.
+    """
 
     NVML_CLOCK_SM = 1
     NVML_TEMPERATURE_GPU = 0
-    NVML_PERF_POLICY_POWER = 0
-    NVML_PERF_POLICY_THERMAL = 1
 
     class NVMLError(Exception):
         pass
@@ -28,6 +39,8 @@ class FakeNvml:
     def __init__(self, **answers: Any) -> None:
         self.reasons = 0
         self.processes: list[int] = [os.getpid()]
+        self.fields: dict[str, int] = {}
+        self.policies = {cause: 5 for cause in (*LOWERING, POWER) if cause.startswith("PERF")}
         self.answers = {
             "nvmlDeviceGetClockInfo": 1980,
             "nvmlDeviceGetTemperature": 61,
@@ -40,6 +53,10 @@ class FakeNvml:
             **answers,
         }
         self.bits = {name: 1 << place for place, name in enumerate((*DISTURBING, POWER_CAP))}
+        for number, cause in enumerate((*LOWERING, POWER)):
+            self.bits[f"NVML_FI_DEV_{cause}"] = number
+            if cause in self.policies:
+                self.bits[f"NVML_{cause}"] = number
 
     def nvmlInit(self) -> None:  # noqa: N802
         """Ready."""
@@ -51,6 +68,23 @@ class FakeNvml:
         if name != "GPU-1234":
             raise self.NVMLError(name)
         return name
+
+    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:  # noqa: N802
+        causes = (*LOWERING, POWER)
+        return [
+            SimpleNamespace(
+                fieldId=field,
+                nvmlReturn=0 if causes[field] in self.fields else 3,
+                value=SimpleNamespace(ullVal=self.fields.get(causes[field], 0)),
+            )
+            for field in fields
+        ]
+
+    def nvmlDeviceGetViolationStatus(self, handle: str, policy: int) -> Any:  # noqa: N802
+        cause = (*LOWERING, POWER)[policy]
+        if cause not in self.policies:
+            raise self.NVMLError(cause)
+        return SimpleNamespace(violationTime=self.policies[cause])
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("bits", {}):
@@ -87,10 +121,13 @@ def test_facts_are_those_that_the_name_leaves_open(nvml: Nvml) -> None:
 def test_what_a_device_does_not_report_is_left_out() -> None:
     library = FakeNvml()
     library.answers.clear()
+    library.policies.clear()
     bare = Nvml("1234", library)
     assert bare.facts == {}
-    assert bare.surroundings == "driver 580.65"
+    assert bare.surroundings == f"driver 580.65, {MOMENTS_ONLY}"
     assert bare.read().sm_clock_mhz == 0
+    library.reasons = library.bits["nvmlClocksEventReasonHwSlowdown"]
+    assert bare.read().disturbance == "the hardware throttled it"
 
 
 def test_a_quiet_device_is_undisturbed(nvml: Nvml) -> None:
@@ -174,14 +211,45 @@ def test_a_watch_gives_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) -
     )
 
 
-def test_a_throttling_that_ended_with_the_round_is_seen(nvml: Nvml, library: FakeNvml) -> None:
-    throttled = library.answers["nvmlDeviceGetViolationStatus"] = SimpleNamespace(violationTime=5)
-    watch = GpuWatch(nvml.read)
+@pytest.mark.parametrize(
+    ("cause", "counted_as"),
+    [
+        *((cause, "fields") for cause in LOWERING),
+        *((cause, "policies") for cause in LOWERING if cause.startswith("PERF")),
+    ],
+)
+def test_a_throttling_that_ended_within_the_round_is_seen(
+    cause: str, counted_as: str, library: FakeNvml
+) -> None:
+    counters: dict[str, int] = getattr(library, counted_as)
+    counters[cause] = 5
+    watch = GpuWatch(Nvml("1234", library).read)
     assert watch.disturbance() is None, "what was before the watch"
-    throttled.violationTime += 1_000_000
-    assert watch.disturbance() == "it was throttled for its temperature"
+    counters[cause] += 1_000_000
+    assert watch.disturbance() == LOWERING[cause]
     assert watch.disturbance() is None
-    assert "at the power cap in 33% of the readings" in watch.sentence()
+
+
+def test_a_power_cap_that_ended_within_the_round_is_seen_and_disturbs_nothing(
+    nvml: Nvml, library: FakeNvml
+) -> None:
+    assert not nvml.read().power_capped
+    library.policies[POWER] += 1
+    reading = nvml.read()
+    assert (reading.power_capped, reading.disturbance) == (True, None)
+    assert not nvml.read().power_capped
+
+
+def test_the_same_throttling_is_named_once_however_many_counters_tell_of_it(
+    nvml: Nvml, library: FakeNvml
+) -> None:
+    hot = "CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN"
+    library.fields[hot] = 0
+    assert nvml.read().disturbance is None, "a counter that was not there before has not grown"
+    library.fields[hot] += 1
+    library.policies["PERF_POLICY_THERMAL"] += 1
+    library.reasons = library.bits["nvmlClocksEventReasonSwThermalSlowdown"]
+    assert nvml.read().disturbance == LOWERING[hot]
 
 
 def test_the_clock_is_that_of_the_round_and_not_of_the_moment_after(

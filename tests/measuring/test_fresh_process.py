@@ -11,12 +11,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 
 from fixtures.measuring import fresh_process
-from fixtures.measuring.fresh_process import Change, FreshProcess, process_context
+from fixtures.measuring.fresh_process import (
+    Change,
+    FreshProcess,
+    prepare_processes,
+    process_context,
+)
 from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import beside_its_reference, closing_side, in_fresh_process
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -122,6 +128,17 @@ def test_where_both_share_a_core_each_sample_is_taken_by_a_process_of_its_own() 
         reasons.add(caught.value.reason)
     assert len(reasons) == 2
     assert f"raised RuntimeError: pid {os.getpid()}" not in reasons
+
+
+def test_the_server_of_processes_gets_ready_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[bool] = []
+    monkeypatch.setattr(forkserver, "ensure_running", lambda: begun.append(True))
+    prepare_processes("cuda")
+    assert begun == []
+    prepare_processes("cpu")
+    assert begun == [True] * (sys.platform == "linux")
 
 
 def test_no_process_is_forked_where_cuda_may_be_initialised() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import statistics
 
 import pytest
@@ -21,14 +22,19 @@ from fixtures.measuring.recording import (
     record_timings,
     run_on,
 )
+from fixtures.measuring.rounds import Plan, alternating_rounds, finished
+from fixtures.metrics.latency import judge_absolute_latency
 from fixtures.records.baselines import Baseline, DeviceFacts
 from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
+from fixtures.verdicts.statistics import shift_against
+from tests.metrics.cases import case
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import fake_scenario, observation
-from tests.support.runs import counts, timing
+from tests.support.fake_timed import FakeTimed
+from tests.support.runs import counts, entry, timing
 
 SCENARIO = find_scenario("storybook", "fp16")
 
@@ -95,6 +101,26 @@ def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
     assert record.speedup.estimate == pytest.approx(2.0)
     assert record.speedup.low < record.speedup.estimate < record.speedup.high
     assert record.ratios == pytest.approx([0.5] * 3)
+
+
+def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_by() -> None:
+    """On a watched accelerator, with rounds that are left out and others that are skewed."""
+
+    def seconds(number: int) -> float:
+        return (0.1, 9.9, 0.104, 0.1, 0.13, 0.101, 0.102, 9.9)[number - 1]
+
+    reference, candidate = FakeTimed(hot=[9]), FakeTimed(seconds, hot=[2])
+    taken = finished(alternating_rounds(SCENARIO, reference, candidate, Plan(4, 2)))
+    assert [group.disturbed for group in taken.groups] == [(False, True), (), (False, True), ()]
+    record = record_of(new_run(), SCENARIO)
+    record_timings(record, SCENARIO, [taken] * 2)
+    stored = entry_of(new_run(), record, "why", {})
+    again = entry(judged_ms=stored.judged_ms, ratios=stored.ratios)
+    run = case(entry=again, steady_clock=True)
+    verdict = judge_absolute_latency(run, [taken] * 2)
+    assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
+    judged = shift_against([taken.latency_sample], [math.log(ms) for ms in stored.judged_ms])
+    assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 
 def test_against_the_frozen_reference_the_speed_up_is_over_fp32_s_own_timings() -> None:

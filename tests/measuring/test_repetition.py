@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -82,6 +84,10 @@ def test_the_budget_is_spent_by_further_samples_and_shared_by_scenarios() -> Non
     assert Bench(NEVER).run(budget)[0] == 1
 
 
+def test_without_a_budget_there_is_one_even_if_it_was_taken_ahead_and_took_no_time() -> None:
+    assert Bench(NEVER, sample_s=0.0).run(SampleBudget(0.0))[0] == 1
+
+
 @pytest.mark.parametrize(("budget_s", "samples"), [(0.0, 1), (SAMPLE_S - 1, 1), (SAMPLE_S, 2)])
 def test_a_budget_allows_what_fits_and_no_more(budget_s: float, samples: int) -> None:
     count, verdict = Bench(NEVER).run(SampleBudget(budget_s))
@@ -155,6 +161,50 @@ def test_all_are_sampled_in_turn_when_the_first_is_asked_for() -> None:
     assert order == ["a", "b", "c", "a", "b", "c", "a", "c"], "what fails is sampled no more"
     assert next(robin.of("d")) == timing(1.0)
     assert order[8:] == ["d"]
+
+
+def test_two_are_sampled_at_once_and_made_ready_one_after_the_other() -> None:
+    meeting = threading.Barrier(2, timeout=10)
+    here = threading.get_ident()
+    taken: list[str] = []
+
+    def samples(name: str) -> Iterator[Timing]:
+        assert threading.get_ident() == here, "it is observed where all is observed"
+        if name == "idle":
+            raise ScenarioError("idle", Outcome.NOT_ACTIVE, "not in effect")
+
+        def take() -> Iterator[Timing]:
+            for number in range(2):
+                meeting.wait()
+                taken.append(name)
+                if (name, number) == ("d", 0):
+                    raise ScenarioError("d", Outcome.BROKEN, "it broke")
+                yield timing(1 + number / 10)
+
+        return take()
+
+    robin = RoundRobin(samples, ["a", "idle", "b", "c", "d", "e", "f"], 1, at_once=2)
+    assert list(robin.of("c")) == [timing(1.0)]
+    assert sorted(taken) == ["a", "b", "c", "d", "e", "f"]
+    for name, said in (("idle", "not in effect"), ("d", "it broke")):
+        with pytest.raises(ScenarioError, match=said):
+            list(robin.of(name))
+
+
+def test_an_interrupt_ends_it_before_the_next_is_begun() -> None:
+    begun: list[str] = []
+
+    def samples(name: str) -> Iterator[Timing]:
+        begun.append(name)
+        if name == "a":
+            raise KeyboardInterrupt
+        time.sleep(0.2)  # as a sample goes on that others wait for
+        yield timing()
+
+    robin = RoundRobin(samples, ["a", *"bcdefghij"], 3, at_once=2)
+    with pytest.raises(KeyboardInterrupt):
+        robin.take()
+    assert len(begun) < 5
 
 
 # Noise has a name

@@ -314,6 +314,13 @@ def test_a_slow_call_gets_fewer_groups_but_at_least_two() -> None:
     assert middling.groups * (2 * middling.pairs + 1) * 1.0 <= ROUNDS_S
 
 
+@pytest.mark.parametrize(("groups", "short"), [(8, 4), (5, 4), (4, 4), (2, 2)])
+def test_a_short_sample_has_half_of_the_groups_unless_a_slow_call_has_fewer(
+    groups: int, short: int
+) -> None:
+    assert Plan(groups).short == Plan(short)
+
+
 def test_a_plan_is_for_the_timed_call_which_takes_few_steps_unless_some_are_skipped() -> None:
     scenario = find_scenario("storybook", "sdpa")
     workload = scenario.workload

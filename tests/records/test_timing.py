@@ -106,11 +106,12 @@ def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
     assert speedup.estimate * interval.estimate == pytest.approx(1)
 
 
-def test_a_timing_gives_medians_in_milliseconds_and_its_rounds_in_order() -> None:
-    groups = (Group((1.0, 1.0, 1.0), (2.0, 9.0)), Group((1.0, 1.0), (3.0,)))
+def test_a_timing_gives_milliseconds_and_its_rounds_in_order() -> None:
+    groups = (Group((1.0, 1.0, 1.0), (2.0, 8.0)), Group((1.0, 1.0), (4.0,)))
     taken = Timing(groups, (0.1, 0.5, 0.2), Evidence(0.0, 0.0, 1.0))
-    assert (taken.judged_ms, taken.wall_ms) == (3000.0, 200.0)
-    assert taken.rounds_ms() == [[1000, 2000, 1000, 9000, 1000], [1000, 3000, 1000]]
+    assert taken.judged_ms == pytest.approx(4000.0)
+    assert taken.wall_ms == 200.0
+    assert taken.rounds_ms() == [[1000, 2000, 1000, 8000, 1000], [1000, 4000, 1000]]
     assert timing(1.25).sample.log_ratio == pytest.approx(math.log(1.25))
 
 

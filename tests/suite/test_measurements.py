@@ -163,6 +163,13 @@ def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
     assert record.baseline_ratios == [1.0] * 5
 
 
+def test_a_sample_is_half_as_long_where_a_further_one_is_forked() -> None:
+    bench = Bench()
+    whole = bench.measurements.plan(SCENARIO)
+    bench.measurements.observations.device = FakeDevice(shares_core=True)
+    assert bench.measurements.plan(SCENARIO) == whole.short != whole
+
+
 def test_a_latency_without_a_baseline_is_sampled_once() -> None:
     bench = Bench(stored=False)
     record, verdicts = bench.measurements.timed(SCENARIO, bench.first)

@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby, islice, pairwise, product
 from pathlib import Path
 from typing import Any, get_args
@@ -18,15 +19,15 @@ from fixtures.devices.host import software_versions
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
 from fixtures.records.codec import RecordError
-from fixtures.records.timing import Timing
+from fixtures.records.timing import Group, Timing
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.studies.power import collect as collecting
 from fixtures.studies.power.__main__ import main
 from fixtures.studies.power.collect import CYCLE, TOGETHER, WEIGHTS, collect, cycles, sample_at
 from fixtures.studies.power.load import load
-from fixtures.studies.power.samples import SAMPLE, Level, Where, read
+from fixtures.studies.power.samples import SAMPLE, Header, Level, SampleSet, Where, read
 from fixtures.studies.power.slowdowns import PASTIMES
-from tests.studies.power.known import UNCHANGED, known
+from tests.studies.power.known import EVEN, UNCHANGED, known
 from tests.support.fake_device import FakeDevice
 
 SCENARIO = find_scenario("storybook", "fp32")
@@ -279,3 +280,12 @@ def test_a_file_of_other_hardware_is_not_continued(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="another hardware"):
         gathered(path, 2, threads=8)
     assert path.read_bytes() == before
+
+
+def test_samples_can_be_cut_to_what_shorter_ones_would_have_measured() -> None:
+    longer = known(1.5)
+    groups = (*longer.timing.groups, Group((1.0, 1.0), (9.0,)))
+    longer = replace(longer, timing=replace(longer.timing, groups=groups, wall_s=(*EVEN, 9.0)))
+    header = Header("s", {}, {}, {})
+    assert SampleSet(header, [longer]).cut(1) == SampleSet(header, [known(1.5)])
+    assert SampleSet(header, [longer]).cut(8) == SampleSet(header, [longer])
