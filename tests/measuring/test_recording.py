@@ -24,7 +24,7 @@ from fixtures.measuring.recording import (
 )
 from fixtures.measuring.rounds import Plan, alternating_rounds, finished
 from fixtures.metrics.latency import judge_absolute_latency
-from fixtures.records.baselines import Baseline, DeviceFacts
+from fixtures.records.baselines import Baseline
 from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, ScenarioRecord
@@ -226,21 +226,22 @@ def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> Non
     assert (run.device_key, run.weights) == ("fake", "random")
     record = put(FakeDevice())
     untimed = entry_of(run, record, "why", {"steps": 3})
-    assert untimed.recorded.timing == {}, "it has no latency"
-    assert untimed.ratios == untimed.judged_ms == ()
+    assert untimed.latency == ()
     record.ssim = 0.123456789
     record_timings(record, SCENARIO, [timing(1 / 3, judged_ms=100 / 3)])
     entry = entry_of(run, record, "why", {"steps": 3})
     assert entry.ssim == 0.123457
-    assert entry.ratios == (0.33333,)
-    assert entry.judged_ms == (33.333,)
+    (session,) = entry.latency
+    assert session.ratios == (0.33333,)
+    assert session.judged_ms == (33.333,)
+    assert session.hardware == {"processor": "Testron 9000"}
+    assert session.timing == {"steps": 3}
+    assert (session.software, session.commit) == (run.software, run.commit)
     assert entry.component_peak_bytes == record.component_peak_bytes
     assert entry.counts == record.counts
     assert entry.recorded.reason == "why"
-    assert entry.recorded.hardware == {"processor": "Testron 9000"}
     assert entry.recorded.software == run.software
     assert entry.recorded.commit == run.commit
-    assert entry.recorded.timing == {"steps": 3}
     assert entry.images == ()
     assert entry_of(run, record, "why", {}, record.images).images == tuple(record.images)
-    assert Baseline("storybook", DeviceFacts("fake", {}), {"fp16": entry}).text()
+    assert Baseline("storybook", "fake", {"fp16": entry}).text()

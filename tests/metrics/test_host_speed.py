@@ -15,11 +15,12 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Timing
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.margin import Tolerance
-from tests.metrics.cases import case
-from tests.support.runs import SOFTWARE, entry, timing
+from tests.metrics.cases import ELSEWHERE, case
+from tests.support.runs import SOFTWARE, entry, latency, timing
 
 WIDE = settings(max_examples=300, deadline=None, derandomize=True, database=None)
-STORED = entry(ratios=(1.25, 1.26, 1.27, 1.28, 1.29, 1.28), judged_ms=(105.0,) * 6)
+RATIOS = (1.25, 1.26, 1.27, 1.28, 1.29, 1.28)
+STORED = entry(latency=(latency(RATIOS, judged_ms=(105.0,) * 6),))
 """Its reference took 81 to 84 ms."""
 TOLERANCES = [FP32_TOLERANCE, RATIO_TOLERANCE]
 
@@ -50,7 +51,7 @@ def test_unchanged_code_passes_where_it_was_called_a_regression(
     ratios = tuple(stored * share for share in (0.99, 0.995, 1.0, 1.0, 1.005, 1.01))
     before_ms = (79.0, 83.0, 86.0, 88.0, 90.0, 93.0)
     times = tuple(r * ms for r, ms in zip(ratios, before_ms, strict=True))
-    on = case(entry=entry(ratios=ratios, judged_ms=times), tolerance=tolerance)
+    on = case(entry=entry(latency=(latency(ratios, judged_ms=times),)), tolerance=tolerance)
     process = timing(ratio, judged_ms=ratio * reference_ms)
     assert {one.outcome for one in judge_latency(on, [process] * 4)} == {Outcome.PASS}
     as_it_was = timing(ratio, judged_ms=ratio * 86.0)
@@ -62,7 +63,7 @@ def test_unchanged_code_passes_where_it_was_called_a_regression(
 def test_a_gross_loss_fails_however_fast_the_host_is(
     tolerance: Tolerance, reference_ms: float
 ) -> None:
-    baseline = math.exp(sum(STORED.log_ratios) / len(STORED.log_ratios))
+    baseline = math.exp(sum(STORED.latency[0].log_ratios) / len(STORED.latency[0].log_ratios))
     ratio = baseline * (1 + tolerance.other_hardware.regression + 0.01)
     assert judged(ratio, reference_ms, tolerance)[0].outcome is Outcome.REGRESSION
 
@@ -106,14 +107,14 @@ def test_limits_widen_with_the_distance_and_never_beyond_those_of_other_hardware
 
 
 def test_on_other_hardware_the_hosts_speed_changes_nothing() -> None:
-    slow, fast = (judged(1.4, ms, same_hardware=False)[0] for ms in (30.0, 500.0))
+    slow, fast = (judged(1.4, ms, hardware=ELSEWHERE)[0] for ms in (30.0, 500.0))
     assert slow.limit == fast.limit
     assert "wider" not in slow.sentence + fast.sentence
 
 
 @pytest.mark.parametrize("reference_ms", [math.nan, math.inf, 0.0, -1.0])
 def test_a_reference_without_a_sound_time_widens_nothing(reference_ms: float) -> None:
-    assert HostSpeed.of(STORED, [reference_ms]) is None
+    assert HostSpeed.of(STORED.latency, [reference_ms]) is None
 
 
 def test_a_call_that_takes_thrice_as_long_is_the_hosts_if_the_reference_does() -> None:

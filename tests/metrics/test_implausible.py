@@ -28,8 +28,8 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
 from fixtures.verdicts.margin import Tolerance
-from tests.metrics.cases import NEWER, SCENARIO, case, timed
-from tests.support.runs import MIB, entry, host_work, sample, timing
+from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
+from tests.support.runs import HARDWARE, MIB, entry, host_work, sample, timing
 
 SIDES = SideCase(SCENARIO, entry(), NEWER)
 SEEN = Counts(
@@ -175,12 +175,12 @@ def test_host_calls_that_fell_too_far_are_doubted(
 
 
 @pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, FP32_TOLERANCE, CONTROL_TOLERANCE])
-@pytest.mark.parametrize("same_hardware", [True, False])
+@pytest.mark.parametrize("hardware", [HARDWARE, ELSEWHERE])
 def test_more_than_twice_as_fast_beyond_the_tolerance_is_doubted(
-    tolerance: Tolerance, same_hardware: bool
+    tolerance: Tolerance, hardware: dict[str, Any]
 ) -> None:
-    on = case(entry=timed((1.0,) * 60), tolerance=tolerance, same_hardware=same_hardware)
-    allowed = (tolerance.same if same_hardware else tolerance.other_hardware).regression
+    on = case(entry=timed((1.0,) * 60), tolerance=tolerance, hardware=hardware)
+    allowed = (tolerance.same if hardware == HARDWARE else tolerance.other_hardware).regression
     limit = 1 / (2 * (1 + allowed))
     assert is_doubted(judge_ratio(on, [sample(limit - 0.001)] * 12))
     assert not is_doubted(judge_ratio(on, [sample(limit + 0.001)] * 12))
@@ -191,7 +191,7 @@ def test_a_ratio_that_was_edited_in_the_baseline_is_doubted_at_the_first_sample(
     edited: float,
 ) -> None:
     ratios = tuple(edited * one for one in (0.98, 0.99, 1.0, 1.01, 1.02))
-    assert is_doubted(judge_ratio(case(entry=entry(ratios=ratios)), [sample(1.0)]))
+    assert is_doubted(judge_ratio(case(entry=timed(ratios)), [sample(1.0)]))
 
 
 @pytest.mark.parametrize(("steady_clock", "limit_ms"), [(True, 49.0), (False, 25.0)])

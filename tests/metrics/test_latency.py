@@ -28,8 +28,8 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts.case import Case, SideCase
 from fixtures.verdicts.statistics import NO_PRIOR, Spread
-from tests.metrics.cases import NEWER, SCENARIO, case, timed
-from tests.support.runs import entry, sample, timing
+from tests.metrics.cases import ELSEWHERE, NEWER, OTHER_SETS, SCENARIO, case, timed
+from tests.support.runs import entry, latency, sample, timing
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 MARGIN = SIDE_BY_SIDE
@@ -167,7 +167,7 @@ def test_no_sample_at_all_is_refused() -> None:
 
 
 def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere() -> None:
-    elsewhere = case(same_hardware=False)
+    elsewhere = case(hardware=ELSEWHERE)
     between = (1 + MARGIN.regression + RATIO_TOLERANCE.other_hardware.regression + 1) / 2
     assert judged(between, processes=12).outcome is Outcome.REGRESSION
     assert judged(between, processes=12, on=elsewhere).outcome is Outcome.PASS
@@ -175,7 +175,7 @@ def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere(
 
 
 def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
-    verdict = judged(9.0, on=case(same_hardware=False, ratio_is_comparable=False))
+    verdict = judged(9.0, on=case(hardware=OTHER_SETS, half_precision=True))
     assert verdict.outcome is Outcome.NOT_JUDGED
     assert verdict.sentence == f"{SCENARIO}: latency ratio is not judged: {verdict.detail}"
     assert verdict.detail.startswith("half precision depends on the processor's instruction sets")
@@ -183,14 +183,14 @@ def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
 
 def test_half_precision_that_was_not_timed_where_it_was_recorded_is_not_judged_elsewhere() -> None:
     """A processor with fp16 arithmetic times what the one of the baseline did not."""
-    untimed = entry(ratios=(), judged_ms=())
-    elsewhere = case(entry=untimed, same_hardware=False, ratio_is_comparable=False)
+    untimed = entry(latency=())
+    elsewhere = case(entry=untimed, half_precision=True)
     assert outcomes(elsewhere, [timing()]) == [Outcome.NOT_JUDGED] * 2
     assert outcomes(case(entry=untimed), [timing()]) == [Outcome.NO_BASELINE] * 2
 
 
 def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
-    stored = entry(recorded=replace(entry().recorded, timing={"steps": 20}))
+    stored = entry(latency=(latency(timing={"steps": 20}),))
     verdict = judged(1.0, on=case(entry=stored, timing={"steps": 3}))
     assert verdict.outcome is Outcome.NO_BASELINE
     assert "another call (steps 20; now steps 3)" in verdict.sentence
@@ -254,13 +254,13 @@ def test_absolute_latency_fails_beyond_a_doubling_only(judged_ms: float, outcome
 
 
 def test_absolute_latency_is_compared_with_the_baselines_median() -> None:
-    skewed = case(entry=entry(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)))
+    skewed = case(entry=entry(latency=(latency(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)),)))
     assert judge_absolute_latency(skewed, [taking(2.0)]).outcome is Outcome.PASS
     assert judge_absolute_latency(skewed, [taking(2.1)]).outcome is Outcome.REGRESSION
 
 
 def test_absolute_latency_is_not_judged_elsewhere_and_says_how_to_change_that() -> None:
-    verdict = judge_absolute_latency(case(same_hardware=False), [taking(10_000.0)])
+    verdict = judge_absolute_latency(case(hardware=ELSEWHERE), [taking(10_000.0)])
     assert verdict.outcome is Outcome.NOT_JUDGED
     assert "other hardware" in verdict.sentence
     assert "nox -s refresh" in verdict.detail
@@ -304,7 +304,7 @@ def test_on_a_steady_clock_one_process_decides_no_small_change() -> None:
 
 
 def test_a_spread_of_latencies_leaves_it_undecided() -> None:
-    wide = entry(judged_ms=(60.0, 80.0, 100.0, 125.0, 167.0))
+    wide = entry(latency=(latency(judged_ms=(60.0, 80.0, 100.0, 125.0, 167.0)),))
     verdict = judge_absolute_latency(case(entry=wide, steady_clock=True), [timing()] * 3)
     assert verdict.outcome is Outcome.INCONCLUSIVE
 
@@ -315,7 +315,7 @@ def test_an_impossible_latency_is_broken_on_a_steady_clock_too(judged_ms: float)
 
 
 def test_a_steady_clock_on_other_hardware_is_not_judged() -> None:
-    elsewhere = replace(STEADY, same_hardware=False)
+    elsewhere = replace(STEADY, hardware=ELSEWHERE)
     assert judge_absolute_latency(elsewhere, [timing()]).outcome is Outcome.NOT_JUDGED
 
 
@@ -356,7 +356,7 @@ def test_on_another_processor_fp32_is_held_to_less_than_a_technique() -> None:
         1
         + (FP32_TOLERANCE.other_hardware.regression + RATIO_TOLERANCE.other_hardware.regression) / 2
     )
-    technique = case(entry=CERTAIN, same_hardware=False)
+    technique = case(entry=CERTAIN, hardware=ELSEWHERE)
     fp32 = replace(technique, tolerance=FP32_TOLERANCE)
     timings = [timing(ratio)] * 12
     assert outcomes(technique, timings)[0] is Outcome.PASS
@@ -364,7 +364,7 @@ def test_on_another_processor_fp32_is_held_to_less_than_a_technique() -> None:
 
 
 def test_a_ratio_to_another_frozen_reference_is_no_baseline() -> None:
-    stored = entry(recorded=replace(entry().recorded, timing={"frozen reference": "0123abcd"}))
+    stored = entry(latency=(latency(timing={"frozen reference": "0123abcd"}),))
     on = case(entry=stored, timing={"frozen reference": "4567cdef"})
     verdict = judged(1.0, processes=12, on=on)
     assert verdict.outcome is Outcome.NO_BASELINE

@@ -80,10 +80,10 @@ def test_a_refresh_samples_in_fresh_processes_and_names_its_folder_after_the_car
     assert f"Baseline written: {path}" in refreshed.said
     entry = BaselineStore(machine.baselines).entry(KEY, "storybook", "fp16")
     assert entry is not None
-    assert entry.recorded.hardware["power_limit_w"] == 700
+    assert entry.latency[0].hardware["power_limit_w"] == 700
     assert entry.component_peak_bytes
     assert entry.counts.totals["kernel launches"] > 500
-    assert len(entry.ratios) == 2
+    assert len(entry.latency[0].ratios) == 2
     assert len({user.pid for user in refreshed.users}) == 1 + 2
 
 
@@ -128,7 +128,7 @@ def test_weights_from_a_folder_are_timed_against_their_fp32_and_that_against_the
     (path,) = (machine.baselines / KEY).glob("sd15@weights-*.json")
     stored = BaselineStore(machine.baselines).baseline(KEY, path.stem)
     assert stored is not None
-    timed = {name: "control" in entry.recorded.timing for name, entry in stored.scenarios.items()}
+    timed = {name: "control" in entry.latency[0].timing for name, entry in stored.scenarios.items()}
     assert timed == {"fp32": True, "fp16": False}
     done = machine.pytest(*both)
     assert done.code == 0, done.said
@@ -190,7 +190,7 @@ def _recorded(folder: Path) -> set[str]:
     """The techniques with an entry, each whole."""
     stored = BaselineStore(folder).baseline(KEY, "storybook")
     assert stored is not None
-    assert all(entry.ratios and entry.component_peak_bytes for entry in stored.scenarios.values())
+    assert all(entry.latency and entry.component_peak_bytes for entry in stored.scenarios.values())
     return set(stored.scenarios)
 
 

@@ -24,7 +24,7 @@ from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.verdicts.statistics import NO_PRIOR, spread_of
 from tests.support.fake_device import FakeDevice
-from tests.support.runs import MIB, entry, scenario_record
+from tests.support.runs import MIB, entry, latency, scenario_record
 
 FP16 = find_scenario("storybook", "fp16")
 HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
@@ -33,8 +33,8 @@ OTHER_SETS = {"processor": "Testron 9000", "instruction_sets": ["avx2", "amx_bf1
 
 
 def stored(hardware: Mapping[str, Any] = HARDWARE, **changes: Any) -> Entry:
-    made = entry(**changes)
-    return replace(made, recorded=replace(made.recorded, hardware=hardware))
+    """An entry with a session of this hardware."""
+    return entry(**{"latency": (latency(hardware=hardware),), **changes})
 
 
 def cases(folder: Path, entries: Mapping[str, Entry], settings: Settings | None = None) -> Cases:
@@ -55,8 +55,8 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.entry == mine
     assert case.comparisons == 14
     assert case.timing == timing_of(FP16, FakeDevice())
-    assert case.same_hardware
-    assert case.ratio_is_comparable
+    assert case.sessions == case.own_sessions == mine.latency
+    assert case.half_precision
     assert found.run.notes == []
 
 
@@ -89,7 +89,7 @@ def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_withou
 def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
     case = cases(tmp_path, {}).case(FP16)
     assert case.entry is None
-    assert case.same_hardware
+    assert case.sessions == ()
     assert case.refresh.endswith(' -k "[storybook-fp16]" --perf-reason "WHY"')
 
 
@@ -176,8 +176,8 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
     found = cases(tmp_path, dict.fromkeys(("fp16", "fp32"), stored(hardware)))
     for scenario, comparable in ((FP16, fp16), (FP16.reference, fp32)):
         case = found.case(scenario)
-        assert not case.same_hardware
-        assert case.ratio_is_comparable is comparable
+        assert case.own_sessions == ()
+        assert bool(case.sessions) is comparable
     (note,) = found.run.notes
     assert note.startswith("absolute latency is not judged")
     assert "Testron 9000, avx2" in note
@@ -192,7 +192,7 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
     fp16 = replace(FP16, workload=replace(FP16.workload, frozen_source=source))
     wide, narrow = (0.9, 0.95, 1.0, 1.05, 1.1), (0.98, 0.99, 1.0, 1.01, 1.02)
     entries = {
-        name: stored(ratios=ratios)
+        name: stored(latency=(latency(ratios),))
         for name, ratios in (
             ("fp32", wide),
             ("fp16", wide),
@@ -202,7 +202,7 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
         )
     }
     found = cases(tmp_path, entries)
-    logs = {name: entry.log_ratios for name, entry in entries.items()}
+    logs = {name: entry.latency[0].log_ratios for name, entry in entries.items()}
     techniques = [logs[name] for name in ("bf16", "sdpa", "channels_last")]
     of_fp16, of_fp32 = found.case(fp16).prior, found.case(fp16.reference).prior
     if has_frozen_reference:
