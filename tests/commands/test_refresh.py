@@ -549,7 +549,7 @@ def test_on_another_processor_the_command_that_a_failure_prints_accepts_it(
     assert run_suite(*accepting(failed.stdout), **other).returncode == 0
     passed = run_suite(*fake_bench.OPTIONS, *chosen, **other)
     assert passed.returncode == 0, passed.stdout
-    assert "latency judged of 1 of 1" in passed.stdout
+    assert "latency judged for 1 of 1" in passed.stdout
     assert len(stored_in(tmp_path).latency) == (1 if more_work else 2)
 
 

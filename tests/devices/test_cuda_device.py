@@ -16,7 +16,7 @@ from torch import nn
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
-from fixtures.metrics.latency import judge_absolute_latency
+from fixtures.metrics.latency_verdicts import judge_absolute_latency
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE, RunRecord
@@ -310,7 +310,7 @@ def test_a_latency_is_judged_by_its_spread_where_the_device_is_watched_else_for_
     store.stage(device.key, "storybook", "bf16", entry(latency=(session,)))
     store.commit()
     case = Cases(device, Settings(), store, RunRecord(), comparisons=1).case(scenario)
-    assert case.own_sessions == (session,)
+    assert case.own_sessions == [session]
     assert case.comparisons == (2 if watched else 1), "the time itself is one more"
     found = [
         judge_absolute_latency(case, [timing(judged_ms=judged_ms)] * 12).outcome

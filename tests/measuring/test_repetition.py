@@ -16,9 +16,9 @@ from fixtures.measuring.repetition import (
     noise,
     until_decided,
 )
-from fixtures.metrics.latency import MAX_SAMPLES
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.records.timing import Evidence, Timing
+from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.support.runs import timing
 
 SAMPLE_S = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fixtures.metrics.latency import RATIO_TOLERANCE, SIDE_BY_SIDE
+from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE, SIDE_BY_SIDE
 from fixtures.records.baselines import Entry
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.margin import Tolerance
@@ -17,7 +17,7 @@ ELSEWHERE = {"processor": "Testron 9001", "threads": 1}
 OTHER_SETS = {**ELSEWHERE, "instruction_sets": ["avx2"]}
 
 
-TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.other_hardware, "for tests")
+TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.kinds, "for tests")
 """As narrow as any, so that the same figures serve every judgement."""
 
 

@@ -92,7 +92,7 @@ def test_an_unchanged_technique_passes_and_the_report_says_how_the_card_was(
 ) -> None:
     done = machine.pytest(*FP16, f"--perf-report={machine.folder / 'unchanged'}")
     assert done.code == 0, done.said
-    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1"
+    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 1 of 1"
     assert _verdict_line(done).startswith(expected)
     page = (machine.folder / "unchanged" / "report.html").read_text(encoding="utf-8")
     assert "SM clock 1,980 to 1,980 MHz, at most 61 °C and 412 W" in page
@@ -132,7 +132,7 @@ def test_weights_from_a_folder_are_timed_against_their_fp32_and_that_against_the
     assert timed == {"fp32": True, "fp16": False}
     done = machine.pytest(*both)
     assert done.code == 0, done.said
-    expected = "2 judged: 2 passed, 0 failed, 0 undecided; latency judged of 2 of 2"
+    expected = "2 judged: 2 passed, 0 failed, 0 undecided; latency judged for 2 of 2"
     assert _verdict_line(done).startswith(expected)
     done = machine.pytest("-k", "test_latency[sd15-fp16]", *of_weights, **{SLOW: "fp16"})
     assert done.code == pytest.ExitCode.TESTS_FAILED, done.said

@@ -392,14 +392,14 @@ ALL = run_record(
 
 def test_the_closing_line_counts_every_scenario_once() -> None:
     assert closing_line(ALL, strict=False) == (
-        "7 judged: 2 passed, 4 failed, 1 undecided; latency judged of 6 of 9; "
+        "7 judged: 2 passed, 4 failed, 1 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 
 
 def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
     assert closing_line(ALL, strict=True) == (
-        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged of 6 of 9; "
+        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 

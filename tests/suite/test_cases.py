@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.devices.host import software_versions
 from fixtures.measuring.rounds import timing_of
-from fixtures.metrics.latency import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
+from fixtures.metrics.latency_tolerances import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
 from fixtures.records.images import encoded
@@ -55,7 +55,7 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.entry == mine
     assert case.comparisons == 14
     assert case.timing == timing_of(FP16, FakeDevice())
-    assert case.sessions == case.own_sessions == mine.latency
+    assert case.sessions == case.own_sessions == list(mine.latency)
     assert case.half_precision
     assert found.run.notes == []
 
@@ -89,7 +89,7 @@ def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_withou
 def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
     case = cases(tmp_path, {}).case(FP16)
     assert case.entry is None
-    assert case.sessions == ()
+    assert case.sessions == []
     assert case.refresh.endswith(' -k "[storybook-fp16]" --perf-reason "WHY"')
 
 
@@ -176,7 +176,7 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
     found = cases(tmp_path, dict.fromkeys(("fp16", "fp32"), stored(hardware)))
     for scenario, comparable in ((FP16, fp16), (FP16.reference, fp32)):
         case = found.case(scenario)
-        assert case.own_sessions == ()
+        assert case.own_sessions == []
         assert bool(case.sessions) is comparable
     (note,) = found.run.notes
     assert note.startswith("absolute latency is not judged")
@@ -204,7 +204,7 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
     found = cases(tmp_path, entries)
     logs = {name: entry.latency[0].log_ratios for name, entry in entries.items()}
     techniques = [logs[name] for name in ("bf16", "sdpa", "channels_last")]
-    of_fp16, of_fp32 = found.case(fp16).prior, found.case(fp16.reference).prior
+    of_fp16, of_fp32 = found.case(fp16).priors.process, found.case(fp16.reference).priors.process
     if has_frozen_reference:
         assert of_fp16 == spread_of([logs["fp32"], *techniques]) != NO_PRIOR
         assert of_fp32 == spread_of([logs["fp16"], *techniques]) != NO_PRIOR

@@ -200,7 +200,7 @@ def test_without_fp16_arithmetic_its_latency_is_not_judged_and_all_else_is(untim
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     said = " ".join(result.stdout.split())
     assert "not judged: it has no fp16 arithmetic" in said
-    assert "latency judged of 0 of 1; 0 unsupported, 0 not judged" in said
+    assert "latency judged for 0 of 1; 0 unsupported, 0 not judged" in said
     worse = run(untimed, only=FP16, **NO_FP16, FAKE_MORE="storybook-fp16")
     assert failures(worse) == ["test_counters"]
 

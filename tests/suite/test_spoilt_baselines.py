@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.metrics.host_calls import judge_host_calls
-from fixtures.metrics.latency import judge_latency
+from fixtures.metrics.latency_verdicts import judge_latency
 from fixtures.metrics.operations import judge_counts
 from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.baseline_store import BaselineStore

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.metrics.images import judge_images
-from fixtures.metrics.latency import LATENCY, RATIO, judge_absolute_latency, judge_ratio
+from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_absolute_latency, judge_ratio
 from fixtures.metrics.operations import COUNTS, judge_counts
 from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.counts import Counts

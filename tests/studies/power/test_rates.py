@@ -12,7 +12,6 @@ import pytest
 
 from fixtures.commands.refresh import SAMPLES
 from fixtures.measuring.repetition import SCENARIO_S
-from fixtures.metrics.latency import MAX_SAMPLES
 from fixtures.settings import Settings
 from fixtures.studies.power.__main__ import main
 from fixtures.studies.power.collect import CYCLE
@@ -21,6 +20,7 @@ from fixtures.studies.power.rates import LEAST, RATES, rated
 from fixtures.studies.power.replay import EVERY, TooFewError, clopper_pearson, replay, run_fails
 from fixtures.studies.power.rules import Decision, rules
 from fixtures.studies.power.samples import LabelledSample, read
+from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.studies.power.known import known, noisy, slower_by
 from tests.studies.power.test_samples import gathered
 
