@@ -16,6 +16,7 @@ from torch import nn
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
+from fixtures.measuring.rounds import timing_of
 from fixtures.metrics.latency_verdicts import judge_absolute_latency
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.outcome import Outcome
@@ -305,7 +306,8 @@ def test_a_latency_is_judged_by_its_spread_where_the_device_is_watched_else_for_
     reported = SimpleNamespace(facts={}, surroundings="driver 1", read=lambda: None)
     device = CudaDevice(cuda=cuda, nvml=lambda uuid: reported if watched else None)  # type: ignore
     scenario = find_scenario("storybook", "bf16")
-    session = latency((1.0,) * 60, hardware=dict(device.hardware))
+    of = {"hardware": dict(device.hardware), "timing": timing_of(scenario, device)}
+    session = latency((1.0,) * 60, **of)
     store = BaselineStore(tmp_path)
     store.stage(device.key, "storybook", "bf16", entry(latency=(session,)))
     store.commit()

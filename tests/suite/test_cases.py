@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,13 @@ import pytest
 
 from fixtures.devices.host import software_versions
 from fixtures.measuring.rounds import timing_of
-from fixtures.metrics.latency_tolerances import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
+from fixtures.metrics.latency_tolerances import (
+    CONTROL_TOLERANCE,
+    FP32_TOLERANCE,
+    RATIO_TOLERANCE,
+    SESSIONS_DIFFER,
+    STEADY_SESSIONS_DIFFER,
+)
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
 from fixtures.records.images import encoded
@@ -34,7 +40,8 @@ OTHER_SETS = {"processor": "Testron 9000", "instruction_sets": ["avx2", "amx_bf1
 
 def stored(hardware: Mapping[str, Any] = HARDWARE, **changes: Any) -> Entry:
     """An entry with a session of this hardware."""
-    return entry(**{"latency": (latency(hardware=hardware),), **changes})
+    timing = timing_of(FP16, FakeDevice())
+    return entry(**{"latency": (latency(hardware=hardware, timing=timing),), **changes})
 
 
 def cases(folder: Path, entries: Mapping[str, Entry], settings: Settings | None = None) -> Cases:
@@ -179,8 +186,43 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
         assert case.own_sessions == []
         assert bool(case.sessions) is comparable
     (note,) = found.run.notes
-    assert note.startswith("absolute latency is not judged")
-    assert "Testron 9000, avx2" in note
+    assert note.startswith("latency is judged by other kinds of processor (Testron 900")
+    assert "this is Testron 9000, avx2; its own samples take " in note
+
+
+def of_kinds(*centres: Sequence[float]) -> Entry:
+    """An entry with kinds of processor whose sessions saw these ratios."""
+    timing = timing_of(FP16, FakeDevice())
+    return entry(
+        latency=tuple(
+            latency([centre] * 3, hardware={"processor": number}, timing=timing)
+            for number, sessions in enumerate(centres)
+            for centre in sessions
+        )
+    )
+
+
+def test_the_workload_s_other_scenarios_say_how_far_sessions_and_kinds_differ(
+    tmp_path: Path,
+) -> None:
+    names = ("fp32", "bf16", "sdpa", "channels_last", "torch_compile")
+    alike = dict.fromkeys(names, of_kinds((1.0, 1.001), (1.001,), (0.999,)))
+    wild = dict.fromkeys(names, of_kinds((1.0, 1.2), (1.4,), (0.7,)))
+    documented, calm, rough = (
+        cases(tmp_path / str(number), entries).case(FP16).priors
+        for number, entries in enumerate(({}, alike, wild))
+    )
+    assert (documented.session, documented.kind) == (SESSIONS_DIFFER, RATIO_TOLERANCE.kinds)
+    assert calm.session.deviation < documented.session.deviation < rough.session.deviation
+    assert calm.kind.deviation < documented.kind.deviation < rough.kind.deviation
+    assert min(calm.session.dof, calm.kind.dof) > documented.kind.dof
+    fp32 = cases(tmp_path / "3", wild).case(FP16.reference).priors
+    assert fp32.kind == FP32_TOLERANCE.kinds, "what it borrows nothing about"
+
+
+def test_where_the_clock_is_watched_sessions_are_taken_to_differ_less(tmp_path: Path) -> None:
+    watched = replace(cases(tmp_path, {}), device=FakeDevice(steady_clock=True))
+    assert watched.case(FP16).priors.session == STEADY_SESSIONS_DIFFER
 
 
 @pytest.mark.parametrize("has_frozen_reference", [True, False])

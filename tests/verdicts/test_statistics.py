@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from fixtures.verdicts.statistics import (
     Spread,
     between_process_deviation,
     shift_against,
+    shift_elsewhere,
     shift_of,
     speedup_interval,
     spread_of,
@@ -196,3 +198,59 @@ def test_others_lend_their_spread_between_sides() -> None:
     samples = [Sample(0.03, 0.001)] * 2
     alone, moderated = shift_of(samples), shift_of(samples, Spread(0.01, 40.0))
     assert moderated.lower_bound(0.001) > alone.lower_bound(0.001)
+
+
+# Sessions and kinds of processor
+
+CERTAIN_PRIORS = Priors(Spread(0.01, 1e9), Spread(0.02, 1e9), Spread(0.05, 1e9))
+"""Known so well that no figure changes them."""
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 4])
+def test_no_process_makes_the_error_of_sessions_smaller_and_stored_sessions_do(
+    sessions: int,
+) -> None:
+    stored = [[0.0] * 6] * sessions
+    few, many = (shift_against([Sample(0.0, 0.0)] * n, stored, CERTAIN_PRIORS) for n in (1, 10_000))
+    lasting = 0.02 * math.sqrt(1 + 1 / sessions)
+    assert few.lasting_error == many.lasting_error == pytest.approx(lasting, rel=1e-3)
+    of_stored = 0.01**2 / (6 * sessions)
+    assert many.standard_error == pytest.approx(math.sqrt(lasting**2 + of_stored), rel=1e-3)
+    assert few.standard_error > many.standard_error
+
+
+SESSION = st.lists(LOGS, min_size=1, max_size=4)
+
+
+@WIDE
+@given(st.lists(st.lists(SESSION, min_size=1, max_size=3), min_size=1, max_size=4))
+def test_a_new_kind_is_expected_where_the_mean_kind_is_and_never_better_known_than_one_of_those(
+    kinds: list[list[list[float]]],
+) -> None:
+    shift = shift_elsewhere([Sample(0.0, 0.0)], kinds, CERTAIN_PRIORS)
+    means = [np.mean([np.mean(session) for session in kind]) for kind in kinds]
+    assert shift.shift == pytest.approx(-np.mean(means), abs=1e-9)
+    known = shift_against([Sample(0.0, 0.0)], kinds[0], CERTAIN_PRIORS)
+    spread = 0.05**2 * (1 + 1 / len(kinds))
+    assert shift.standard_error**2 >= spread * (1 - 1e-6)
+    if len(kinds) == 1:
+        assert shift.standard_error**2 == pytest.approx(known.standard_error**2 + spread, rel=1e-3)
+
+
+def test_sessions_that_differ_by_more_than_is_documented_widen_the_error() -> None:
+    priors = Priors(session=Spread(0.015, 20.0))
+    calm, wild = (
+        shift_against([Sample(0.0, 0.0)], [[by] * 6, [-by] * 6, [0.0] * 6], priors)
+        for by in (0.01, 0.1)
+    )
+    assert wild.lasting_error > 2 * calm.lasting_error
+    assert calm.shift == wild.shift == pytest.approx(0.0)
+
+
+@WIDE
+@given(new=SAMPLES, error=st.floats(1e-6, 0.4))
+def test_a_bound_of_however_few_and_wild_processes_is_a_finite_factor(
+    new: list[Sample], error: float
+) -> None:
+    factor = shift_of([Sample(100 * one.log_ratio, one.standard_error) for one in new])
+    assert all(math.isfinite(bound) for bound in dataclasses.astuple(factor.interval(error)))

@@ -59,7 +59,7 @@ def test_every_rule_calls_twice_the_time_a_regression(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "passes", "fails"),
-    [(SUITE, 0.039, 0.05), (MEDIAN, 0.049, 0.051), (STUDENT, 0.001, 0.02), (FIXED, 0.099, 0.101)],
+    [(SUITE, 0.06, 0.09), (MEDIAN, 0.049, 0.051), (STUDENT, 0.001, 0.02), (FIXED, 0.099, 0.101)],
 )
 def test_each_rule_draws_its_own_line(name: str, passes: float, fails: float) -> None:
     for share, rate in ((passes, 0), (fails, 1)):
