@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.commands.refresh import differences, keeps_samples, record_entry, samples_note
+from fixtures.commands.refresh import differences, record_entry
 from fixtures.devices import Device
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, scenarios, workload_of
 from fixtures.settings import Settings
+from fixtures.suite.cases import Cases
 from fixtures.suite.measurements import Measurements
 from fixtures.suite.refreshing import Keep
 from fixtures.techniques import CATALOGUE
@@ -57,16 +58,14 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
 def test_refresh(
     scenario: Scenario,
     measurements: Measurements,
-    store: BaselineStore,
+    cases: Cases,
     settings: Settings,
     run_record: RunRecord,
     samples: Iterator[Timing],
     keep: Keep,
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure a new entry."""
-    device = measurements.observations.device
-    names = (device.key, scenario.stored_as, scenario.technique.id)
-    stored = store.entry(*names)
+    case = cases.case(scenario)
     # Not of a run that workers may share: there it depends on who timed fp32.
     fp32 = run_record.scenarios.get(scenario.reference.id) if settings.minutes else None
     entry = record_entry(
@@ -76,11 +75,8 @@ def test_refresh(
         measurements.record(scenario),
         reason=settings.reason,
         samples=samples,
-        stored=stored,
-        replace_samples=settings.replace_samples,
+        case=case,
         fp32=fp32.timings if fp32 else (),
     )
-    run_record.note(differences(scenario, stored, entry))
-    if stored and keeps_samples(stored, scenario, device) and not settings.replace_samples:
-        run_record.note(samples_note(scenario, stored))
+    run_record.note(differences(scenario, case.entry, entry))
     keep(entry)

@@ -55,7 +55,6 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_weights": "random",
         "perf_update_baselines": True,
         "perf_reason": "  torch 2.13  ",
-        "perf_replace_samples": True,
         "perf_minutes": "9",
         "perf_baselines": str(tmp_path),
         "perf_expect_device": "nvidia-h200",
@@ -77,7 +76,6 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         weights="random",
         update_baselines=True,
         reason="torch 2.13",
-        replace_samples=True,
         minutes=9.0,
         baselines=tmp_path,
         expect_device="nvidia-h200",
@@ -263,7 +261,6 @@ def test_what_does_not_choose_what_is_measured_is_not_repeated() -> None:
     settings = Settings(
         update_baselines=True,
         reason="why",
-        replace_samples=True,
         expect_device="cpu",
         budget_s=5.0,
         shard=(1, 2),

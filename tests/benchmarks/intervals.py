@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fixtures.records.timing import Sample
-from fixtures.verdicts.statistics import Spread, shift_against, spread_of
+from fixtures.verdicts.statistics import Priors, Spread, shift_against, spread_of
 
 RUNS = 10_000
 RESAMPLES = 400
@@ -58,8 +58,10 @@ def rates(noise: Noise, processes: int, samples: int) -> dict[str, float]:
         baseline, new = noise(chance, (processes,)), noise(chance, (samples,))
         some = [Sample(float(value), 0.0) for value in new]
         others = _others(noise, chance, processes)
-        wrong["t"] += shift_against(some, list(baseline)).lower_bound(ERROR) > 0
-        wrong["moderated t"] += shift_against(some, list(baseline), others).lower_bound(ERROR) > 0
+        wrong["t"] += shift_against(some, [list(baseline)]).lower_bound(ERROR) > 0
+        wrong["moderated t"] += (
+            shift_against(some, [list(baseline)], Priors(others)).lower_bound(ERROR) > 0
+        )
     for _ in range(RUNS // 10):
         baseline, new = noise(chance, (processes,)), noise(chance, (samples,))
         wrong["bootstrap"] += 10 * _bootstrap_is_wrong(new, baseline, chance)

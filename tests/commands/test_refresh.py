@@ -7,13 +7,15 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fixtures.commands import refresh
 from fixtures.devices import Device
@@ -25,7 +27,7 @@ from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import record_device, record_of
 from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.baselines import Entry, Sampled
+from fixtures.records.baselines import SESSIONS, Entry, LatencySession
 from fixtures.records.counts import Counts
 from fixtures.records.host_work import HostWork
 from fixtures.records.images import Images, decoded, encoded
@@ -35,14 +37,16 @@ from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
 from fixtures.records.units import GIB
 from fixtures.scenarios import Scenario, find_scenario
+from fixtures.verdicts.case import Case
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.running import run_suite
-from tests.support.runs import counts, entry, host_work, timing
+from tests.support.runs import counts, entry, host_work, latency, timing
 
+WIDE = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 SCENARIO = find_scenario("storybook", "fp16")
 MINE = find_scenario("storybook", "fp16", "my/pipeline")
 HERE = {"processor": "Testron 9000", "threads": 1}
@@ -79,7 +83,6 @@ def recorded(
     on: FakeDevice | None = None,
     of: Scenario = SCENARIO,
     stored: Entry | None = None,
-    replace_samples: bool = False,
 ) -> Entry:
     """Refresh where the scenario shows these observations in turn, the last one from then on."""
     showing = itertools.chain(seen, itertools.repeat(seen[-1] if seen else observation(of.id)))
@@ -97,8 +100,7 @@ def recorded(
         record_of(run, of),
         reason="why",
         samples=iter(timings),
-        stored=stored,
-        replace_samples=replace_samples,
+        case=Case(of.id, stored, {}, hardware=device.hardware, timing=timing_of(of, device)),
     )
 
 
@@ -112,14 +114,14 @@ def refusal(*seen: Observation, **options: Any) -> ScenarioError:
 
 def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: Path) -> None:
     made = recorded()
-    assert made.ratios == pytest.approx(RATIOS)
-    assert made.judged_ms == (100.0,) * refresh.SAMPLES
+    (session,) = made.latency
+    assert session.ratios == pytest.approx(RATIOS)
+    assert session.judged_ms == (100.0,) * refresh.SAMPLES
+    assert session.hardware == HERE
     assert made.component_peak_bytes == {WHOLE: 1000, "vae": 400}
     assert made.counts == counts(mm=10)
     assert made.ssim == 1.0
     assert made.recorded.reason == "why"
-    assert made.recorded.hardware == HERE
-    assert made.recorded.sampled is None
     store = BaselineStore(tmp_path)
     store.stage("cpu", "storybook", "fp16", made)
     store.commit()
@@ -129,18 +131,17 @@ def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: P
 @pytest.mark.parametrize("technique", ["fp16", "fp32"])
 def test_an_entry_says_what_was_timed_and_against_which_frozen_reference(technique: str) -> None:
     made = recorded(of=SCENARIO.with_technique(technique))
-    assert made.recorded.timing == {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
+    assert made.latency[0].timing == {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
 
 
 def test_an_entry_says_of_other_weights_against_which_control_workload_fp32_was_timed() -> None:
-    assert recorded(of=MINE).recorded.timing == {"steps": 3}
-    assert recorded(of=MINE.reference).recorded.timing == {"steps": 3, "control": VERSION}
+    assert recorded(of=MINE).latency[0].timing == {"steps": 3}
+    assert recorded(of=MINE.reference).latency[0].timing == {"steps": 3, "control": VERSION}
 
 
 def test_what_the_device_does_not_time_is_recorded_without_a_latency() -> None:
     made = recorded(on=FakeDevice(lacks={"fp16 arithmetic": "emulates it"}), timings=())
-    assert (made.ratios, made.judged_ms) == ((), ())
-    assert made.recorded.timing == {}
+    assert made.latency == ()
     assert made.ssim == 1.0
     assert made.counts
 
@@ -165,10 +166,10 @@ def test_a_large_image_is_stored_averaged_down(monkeypatch: pytest.MonkeyPatch) 
     assert (height, width) == (16, 16)
 
 
-def test_the_image_of_fp32_is_renewed_where_samples_of_other_hardware_stay() -> None:
-    stored = stored_elsewhere(images=tuple(encoded(IMAGES[1:], lossless=True)))
-    made = recorded(of=SCENARIO.reference, stored=stored, timings=())
-    assert made.ratios == stored.ratios
+def test_the_image_of_fp32_is_renewed_where_sessions_of_other_hardware_stay() -> None:
+    stored = stored_on(ELSEWHERE, images=tuple(encoded(IMAGES[1:], lossless=True)))
+    made = recorded(of=SCENARIO.reference, stored=stored)
+    assert made.latency[:-1] == stored.latency
     assert made.images == tuple(encoded(IMAGES[:1], lossless=True)) != stored.images
 
 
@@ -204,8 +205,7 @@ def test_the_reference_has_no_ssim_with_itself() -> None:
 def test_a_device_without_images_or_a_clock_records_the_rest() -> None:
     simulated = FakeDevice(lacks={"images": "draws none", "clock": "takes no time"})
     made = recorded(on=simulated, timings=())
-    assert (made.ssim, made.ratios, made.judged_ms) == (None, (), ())
-    assert made.recorded.timing == {}
+    assert (made.ssim, made.latency) == (None, ())
     assert made.counts
 
 
@@ -389,67 +389,96 @@ def test_a_sample_that_fails_refuses_the_whole() -> None:
     assert "ended with code 1" in str(refusal(timings=taken()))
 
 
-# Samples of other hardware
+# Sessions
 
 
-def stored_elsewhere(**changes: Any) -> Entry:
-    """An entry whose latency was sampled on other hardware than this."""
-    made = entry(**changes)
-    recorded = replace(made.recorded, hardware=ELSEWHERE, timing=timing_of(SCENARIO, FakeDevice()))
-    return replace(made, recorded=recorded)
+def session(hardware: Mapping[str, Any] = HERE, by: float = 1.0, **changes: Any) -> LatencySession:
+    """A stored session of the call that `recorded` times, slower by a factor."""
+    timing = timing_of(SCENARIO, FakeDevice())
+    ratios = tuple(by * ratio for ratio in RATIOS)
+    times = (100.0 * by,) * len(RATIOS)
+    fields = {"hardware": hardware, "timing": timing, "judged_ms": times, **changes}
+    return latency(ratios, **fields)
 
 
-def test_samples_of_other_hardware_stay_and_everything_else_is_renewed() -> None:
-    stored = stored_elsewhere()
-    made = recorded(stored=stored, timings=())
-    assert (made.ratios, made.judged_ms) == (stored.ratios, stored.judged_ms)
-    assert made.counts == counts(mm=10) != stored.counts
-    assert made.component_peak_bytes == {WHOLE: 1000, "vae": 400}
-    assert made.ssim == 1.0
-    assert made.recorded.reason == "why"
-    assert made.recorded.hardware == ELSEWHERE
-    assert made.recorded.timing == stored.recorded.timing
-    assert refresh.keeps_samples(stored, SCENARIO, FakeDevice(hardware=HERE))
-    note = refresh.samples_note(SCENARIO, stored)
-    assert "as they were taken on Testron 9001, 1 thread" in note
-    assert note.endswith("refresh with --perf-replace-samples")
+def stored_on(*kinds: Mapping[str, Any], **changes: Any) -> Entry:
+    """An entry of the work that `recorded` counts, with a session of each of these kinds."""
+    sessions = tuple(session(kind, date=str(day)) for day, kind in enumerate(kinds))
+    return entry(**{"latency": sessions, "counts": counts(mm=10), **changes})
 
 
-def test_the_entry_says_when_and_with_what_its_samples_were_taken() -> None:
-    stored = stored_elsewhere()
-    sampled = Sampled(stored.recorded.date, stored.recorded.commit, dict(stored.recorded.software))
-    once = recorded(stored=stored, timings=())
-    assert once.recorded.sampled == sampled
-    assert once.recorded.date != sampled.date
-    twice = recorded(stored=once, timings=())
-    assert twice.recorded.sampled == sampled, "not when they were kept for the first time"
-
-
-def test_samples_of_other_hardware_are_replaced_where_that_is_asked_for() -> None:
-    made = recorded(stored=stored_elsewhere(), replace_samples=True)
-    assert made.ratios == pytest.approx(RATIOS)
-    assert made.recorded.hardware == HERE
-    assert made.recorded.sampled is None
-
-
-@pytest.mark.parametrize(
-    "stored",
-    [
-        None,
-        entry(ratios=(), judged_ms=()),
-        replace(stored_elsewhere(), ratios=(), judged_ms=()),
-        replace(
-            stored_elsewhere(), recorded=replace(stored_elsewhere().recorded, timing={"steps": 1})
-        ),
-        replace(stored_elsewhere(), recorded=replace(stored_elsewhere().recorded, hardware=HERE)),
-    ],
-    ids=["no entry", "no samples", "none elsewhere", "of another call", "of this hardware"],
-)
-def test_without_usable_samples_of_other_hardware_new_ones_are_taken(stored: Entry | None) -> None:
-    assert not refresh.keeps_samples(stored, SCENARIO, FakeDevice(hardware=HERE))
+def test_a_session_is_added_to_those_of_its_kind_and_no_other_is_touched() -> None:
+    stored = stored_on(ELSEWHERE, HERE)
     made = recorded(stored=stored)
-    assert made.ratios == pytest.approx(RATIOS)
-    assert made.recorded.hardware == HERE
+    assert made.latency[:-1] == stored.latency
+    assert made.latency[-1].ratios == pytest.approx(RATIOS)
+    assert made.latency[-1].hardware == HERE
+    assert made.component_peak_bytes == {WHOLE: 1000, "vae": 400}
+
+
+def test_the_oldest_session_of_a_kind_makes_room() -> None:
+    stored = stored_on(*[HERE, ELSEWHERE] * SESSIONS)
+    made = recorded(stored=stored)
+    assert [one.date for one in made.sessions_on(HERE)[:-1]] == ["2", "4", "6"]
+    assert made.sessions_on(ELSEWHERE) == stored.sessions_on(ELSEWHERE)
+
+
+def test_of_other_work_no_sample_of_any_kind_stays() -> None:
+    made = recorded(stored=stored_on(ELSEWHERE, HERE, counts=counts(mm=11)))
+    (mine,) = made.latency
+    assert mine.hardware == HERE
+
+
+def test_of_another_call_no_sample_of_any_kind_stays() -> None:
+    others = tuple(session(kind, timing={"steps": 1}) for kind in (ELSEWHERE, HERE))
+    assert len(recorded(stored=stored_on(latency=others)).latency) == 1
+
+
+@pytest.mark.parametrize("by", [0.1, 0.7, 1.5])
+def test_samples_that_are_certainly_not_like_those_of_their_kind_supersede_them(
+    by: float,
+) -> None:
+    stored = stored_on(latency=(session(ELSEWHERE), session(HERE, by), session(HERE, by)))
+    made = recorded(stored=stored)
+    assert made.latency[:-1] == stored.sessions_on(ELSEWHERE)
+
+
+def test_a_time_that_fails_by_itself_supersedes_too() -> None:
+    """Else the median of the old sessions would stay, and the next run would fail by it."""
+    fast = session(judged_ms=(30.0,) * len(RATIOS))
+    made = recorded(stored=stored_on(latency=(fast, fast, fast)))
+    assert len(made.latency) == 1
+
+
+def test_what_is_not_timed_here_keeps_what_was_timed_elsewhere() -> None:
+    stored = stored_on(ELSEWHERE)
+    device = FakeDevice(hardware=HERE, lacks={"fp16 arithmetic": "emulates it"})
+    assert recorded(stored=stored, on=device, timings=()).latency == stored.latency
+
+
+@WIDE
+@given(st.lists(st.tuples(st.sampled_from([HERE, ELSEWHERE, {}]), st.floats(0.5, 2.0))))
+def test_refreshes_in_any_order_keep_each_kind_to_itself(
+    refreshes: list[tuple[dict[str, Any], float]],
+) -> None:
+    """A kind has its own last sessions, at most so many, however others were refreshed between."""
+
+    def after(kinds: Sequence[Mapping[str, Any]]) -> Entry:
+        stored = stored_on()
+        for hardware, by in refreshes:
+            if hardware in kinds:
+                case = Case(SCENARIO.id, stored, {}, hardware=hardware, timing=session().timing)
+                new = stored_on(latency=(session(hardware, by),))
+                timings = [timing(by * ratio, judged_ms=100 * by) for ratio in RATIOS]
+                stored = replace(new, latency=refresh.latency_with(case, new, timings))
+        return stored
+
+    together = after([HERE, ELSEWHERE, {}])
+    for kind in (HERE, ELSEWHERE, {}):
+        mine = together.sessions_on(kind)
+        assert mine == after([kind]).latency
+        assert len(mine) <= SESSIONS
+        assert bool(mine) is any(hardware == kind for hardware, _ in refreshes)
 
 
 # What is said
@@ -457,9 +486,8 @@ def test_without_usable_samples_of_other_hardware_new_ones_are_taken(stored: Ent
 
 def test_the_differences_say_old_and_new_of_every_figure() -> None:
     old = entry()
-    new = entry(
-        judged_ms=(50.0,), ratios=(0.5,), counts=counts(mm=1), ssim=None, host_work=host_work(610)
-    )
+    session = latency((0.5,))
+    new = entry(latency=(session,), counts=counts(mm=1), ssim=None, host_work=host_work(610))
     assert refresh.differences(SCENARIO, old, new) == (
         f"{SCENARIO.id}: latency 100 ms -> 50 ms, ratio x1.000 -> x0.500, peak 512.00 MiB, "
         "SSIM 0.9950 -> none, 3 counts changed, host calls a step 600 -> 610"
@@ -482,28 +510,61 @@ def refreshed(folder: Path, *options: str, reason: str, **environment: str) -> t
         **environment,
     )
     assert result.returncode == 0, result.stdout
-    made = BaselineStore(folder).entry(fake_bench.KEY, "storybook", "bf16")
-    assert made is not None
+    made = stored_in(folder)
     assert made.recorded.reason == reason
     return made, result.stdout
 
 
-def test_the_command_keeps_the_samples_of_another_machine_and_says_how_to_replace_them(
+def test_the_command_adds_a_session_of_another_machine_and_drops_those_of_other_work(
     tmp_path: Path,
 ) -> None:
     first, said = refreshed(tmp_path, reason="first")
     assert "storybook-bf16: new" in said
-    assert len(first.ratios) == refresh.SAMPLES
+    assert len(first.latency[0].ratios) == refresh.SAMPLES
     other = {"FAKE_HARDWARE": "Testron 9001", "FAKE_SLOW": "storybook-bf16"}
-    kept, said = refreshed(tmp_path, reason="one more", FAKE_MORE="storybook-bf16", **other)
-    assert kept.ratios == first.ratios
-    assert kept.counts.operations["aten::mm"] == first.counts.operations["aten::mm"] + 1
+    added, said = refreshed(tmp_path, reason="mine", **other)
+    assert added.latency[0] == first.latency[0]
+    assert added.latency[1].hardware == {"accelerator": "Testron 9001"}
+    assert added.latency[1].ratios[0] == pytest.approx(1.5 * first.latency[0].ratios[0], rel=1e-4)
+    assert "latency none -> " in said
+    changed, said = refreshed(tmp_path, reason="one more", FAKE_MORE="storybook-bf16", **other)
+    assert changed.counts.operations["aten::mm"] == first.counts.operations["aten::mm"] + 1
     assert "2 counts changed" in said
-    assert "taken on Testron 9000; to replace them" in " ".join(said.split())
-    replaced, said = refreshed(tmp_path, "--perf-replace-samples", reason="mine", **other)
-    assert replaced.ratios[0] == pytest.approx(1.5 * first.ratios[0], rel=1e-4)
-    assert replaced.recorded.hardware == {"accelerator": "Testron 9001"}
-    assert "to replace them" not in said
+    assert [one.hardware for one in changed.latency] == [added.latency[1].hardware]
+
+
+@pytest.mark.parametrize("more_work", [True, False])
+def test_on_another_processor_the_command_that_a_failure_prints_accepts_it(
+    more_work: bool, tmp_path: Path
+) -> None:
+    """Of a slower call, such as that of a UNet that runs twice; it was timed elsewhere only."""
+    refreshed(tmp_path, reason="first")
+    other = {"FAKE_HARDWARE": "Testron 9001", "FAKE_SLOW": "storybook-bf16"}
+    if more_work:
+        other["FAKE_MORE"] = "storybook-bf16"
+    chosen = ("-k", "[storybook-bf16]", "--perf-baselines", str(tmp_path))
+    failed = run_suite(*fake_bench.OPTIONS, *chosen, **other)
+    assert failed.returncode == 1
+    assert "storybook-bf16: latency is " in failed.stdout
+    assert run_suite(*accepting(failed.stdout), **other).returncode == 0
+    passed = run_suite(*fake_bench.OPTIONS, *chosen, **other)
+    assert passed.returncode == 0, passed.stdout
+    assert "latency judged for 1 of 1" in passed.stdout
+    assert len(stored_in(tmp_path).latency) == (1 if more_work else 2)
+
+
+def accepting(said: str) -> list[str]:
+    """The command that a failure printed, on the bench."""
+    command = re.search(r"accept it with: (.* --perf-reason \"WHY\")", said)
+    assert command is not None, said
+    options = shlex.split(command[1])[shlex.split(command[1]).index("--perf-device") :]
+    return [*fake_bench.PLUGIN, "--perf-update-baselines", *options]
+
+
+def stored_in(folder: Path) -> Entry:
+    made = BaselineStore(folder).entry(fake_bench.KEY, "storybook", "bf16")
+    assert made is not None
+    return made
 
 
 def test_the_command_that_a_failure_prints_accepts_what_failed_and_nothing_else(
@@ -518,10 +579,7 @@ def test_the_command_that_a_failure_prints_accepts_what_failed_and_nothing_else(
     faulty = {"FAKE_MORE": "storybook-bf16"}
     failed = run_suite(*judged, **faulty)
     assert failed.returncode == 1
-    command = re.search(r"accept it with: (.* --perf-reason \"WHY\")", failed.stdout)
-    assert command is not None
-    options = shlex.split(command[1])[shlex.split(command[1]).index("--perf-device") :]
-    accepted = run_suite(*fake_bench.PLUGIN, "--perf-update-baselines", *options, **faulty)
+    accepted = run_suite(*accepting(failed.stdout), **faulty)
     assert accepted.returncode == 0, accepted.stdout
     assert run_suite(*judged, **faulty).returncode == 0
     after = json.loads(path.read_text(encoding="utf-8"))["scenarios"]

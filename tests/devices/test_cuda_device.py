@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -17,7 +16,8 @@ from torch import nn
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
-from fixtures.metrics.latency import judge_absolute_latency
+from fixtures.measuring.rounds import timing_of
+from fixtures.metrics.latency_verdicts import judge_absolute_latency
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE, RunRecord
@@ -27,7 +27,7 @@ from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
 from fixtures.techniques import CATALOGUE
 from tests.devices.fake_cuda import GIB, FakeCuda
-from tests.support.runs import entry, timing
+from tests.support.runs import entry, latency, timing
 
 
 class Allocating(nn.Module):
@@ -306,13 +306,13 @@ def test_a_latency_is_judged_by_its_spread_where_the_device_is_watched_else_for_
     reported = SimpleNamespace(facts={}, surroundings="driver 1", read=lambda: None)
     device = CudaDevice(cuda=cuda, nvml=lambda uuid: reported if watched else None)  # type: ignore
     scenario = find_scenario("storybook", "bf16")
-    stored = entry(judged_ms=(100.0,) * 60, ratios=(1.0,) * 60)
-    provenance = replace(stored.recorded, hardware=dict(device.hardware))
+    of = {"hardware": dict(device.hardware), "timing": timing_of(scenario, device)}
+    session = latency((1.0,) * 60, **of)
     store = BaselineStore(tmp_path)
-    store.stage(device.key, "storybook", "bf16", replace(stored, recorded=provenance))
+    store.stage(device.key, "storybook", "bf16", entry(latency=(session,)))
     store.commit()
     case = Cases(device, Settings(), store, RunRecord(), comparisons=1).case(scenario)
-    assert case.same_hardware
+    assert case.own_sessions == [session]
     assert case.comparisons == (2 if watched else 1), "the time itself is one more"
     found = [
         judge_absolute_latency(case, [timing(judged_ms=judged_ms)] * 12).outcome

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import statistics
 
 import pytest
@@ -23,8 +22,8 @@ from fixtures.measuring.recording import (
     run_on,
 )
 from fixtures.measuring.rounds import Plan, alternating_rounds, finished
-from fixtures.metrics.latency import judge_absolute_latency
-from fixtures.records.baselines import Baseline, DeviceFacts
+from fixtures.metrics.latency_verdicts import judge_absolute_latency
+from fixtures.records.baselines import Baseline
 from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE, ScenarioRecord
@@ -34,7 +33,7 @@ from tests.metrics.cases import case
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import fake_scenario, observation
 from tests.support.fake_timed import FakeTimed
-from tests.support.runs import counts, entry, timing
+from tests.support.runs import counts, timing
 
 SCENARIO = find_scenario("storybook", "fp16")
 
@@ -115,11 +114,10 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
     record = record_of(new_run(), SCENARIO)
     record_timings(record, SCENARIO, [taken] * 2)
     stored = entry_of(new_run(), record, "why", {})
-    again = entry(judged_ms=stored.judged_ms, ratios=stored.ratios)
-    run = case(entry=again, steady_clock=True)
+    run = case(entry=stored, hardware={}, steady_clock=True)
     verdict = judge_absolute_latency(run, [taken] * 2)
     assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
-    judged = shift_against([taken.latency_sample], [math.log(ms) for ms in stored.judged_ms])
+    judged = shift_against([taken.latency_sample], [stored.latency[0].log_ms])
     assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 
@@ -226,21 +224,22 @@ def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> Non
     assert (run.device_key, run.weights) == ("fake", "random")
     record = put(FakeDevice())
     untimed = entry_of(run, record, "why", {"steps": 3})
-    assert untimed.recorded.timing == {}, "it has no latency"
-    assert untimed.ratios == untimed.judged_ms == ()
+    assert untimed.latency == ()
     record.ssim = 0.123456789
     record_timings(record, SCENARIO, [timing(1 / 3, judged_ms=100 / 3)])
     entry = entry_of(run, record, "why", {"steps": 3})
     assert entry.ssim == 0.123457
-    assert entry.ratios == (0.33333,)
-    assert entry.judged_ms == (33.333,)
+    (session,) = entry.latency
+    assert session.ratios == (0.33333,)
+    assert session.judged_ms == (33.333,)
+    assert session.hardware == {"processor": "Testron 9000"}
+    assert session.timing == {"steps": 3}
+    assert (session.software, session.commit) == (run.software, run.commit)
     assert entry.component_peak_bytes == record.component_peak_bytes
     assert entry.counts == record.counts
     assert entry.recorded.reason == "why"
-    assert entry.recorded.hardware == {"processor": "Testron 9000"}
     assert entry.recorded.software == run.software
     assert entry.recorded.commit == run.commit
-    assert entry.recorded.timing == {"steps": 3}
     assert entry.images == ()
     assert entry_of(run, record, "why", {}, record.images).images == tuple(record.images)
-    assert Baseline("storybook", DeviceFacts("fake", {}), {"fp16": entry}).text()
+    assert Baseline("storybook", "fake", {"fp16": entry}).text()

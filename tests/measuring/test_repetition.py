@@ -16,9 +16,9 @@ from fixtures.measuring.repetition import (
     noise,
     until_decided,
 )
-from fixtures.metrics.latency import MAX_SAMPLES
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.records.timing import Evidence, Timing
+from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.support.runs import timing
 
 SAMPLE_S = 10.0
@@ -98,7 +98,7 @@ def test_a_budget_allows_what_fits_and_no_more(budget_s: float, samples: int) ->
 def test_one_scenario_does_not_take_the_time_of_the_others() -> None:
     count, verdict = Bench(NEVER, sample_s=40.0).run(SampleBudget(AMPLE))
     assert count == SCENARIO_S // 40 < MAX_SAMPLES
-    assert verdict.sentence.endswith("run on a quieter machine")
+    assert verdict.sentence.endswith("add a session to the baseline: nox -s refresh")
 
 
 def test_a_sample_that_fails_ends_it_and_where_there_are_no_more_it_stays_undecided() -> None:
@@ -240,6 +240,6 @@ def test_too_few_processes_are_named_where_nothing_disturbed(taken: int, allowed
     assert f"allow {allowed} more: --perf-budget {12 * (MAX_SAMPLES - taken)}" in said
 
 
-def test_after_the_last_sample_only_a_quieter_machine_helps() -> None:
+def test_after_the_last_sample_only_a_quieter_machine_or_a_session_helps() -> None:
     said = undecided(*[QUIET] * MAX_SAMPLES, ratios=[1.0] * MAX_SAMPLES)
-    assert said.endswith("run on a quieter machine")
+    assert said.endswith("add a session to the baseline: nox -s refresh")

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fixtures.metrics.latency import RATIO_TOLERANCE, SIDE_BY_SIDE
+from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE, SIDE_BY_SIDE
 from fixtures.records.baselines import Entry
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.margin import Tolerance
-from tests.support.runs import SOFTWARE, entry
+from tests.support.runs import HARDWARE, SOFTWARE, entry, latency
 
 SCENARIO = "storybook-fp16"
 NEWER = {**SOFTWARE, "torch": "2.13.0"}
+ELSEWHERE = {"processor": "Testron 9001", "threads": 1}
+OTHER_SETS = {**ELSEWHERE, "instruction_sets": ["avx2"]}
 
 
-TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.other_hardware, "for tests")
+TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.kinds, "for tests")
 """As narrow as any, so that the same figures serve every judgement."""
 
 
@@ -25,6 +27,7 @@ def case(**changes: Any) -> Case:
         "scenario": SCENARIO,
         "entry": entry(),
         "software": NEWER,
+        "hardware": HARDWARE,
         "tolerance": TOLERANCE,
     }
     return Case(**{**fields, **changes})
@@ -32,4 +35,4 @@ def case(**changes: Any) -> Case:
 
 def timed(ratios: Sequence[float], **changes: Any) -> Entry:
     """An entry whose processes saw these ratios, and equal times."""
-    return entry(ratios=tuple(ratios), judged_ms=(100.0,) * len(ratios), **changes)
+    return entry(latency=(latency(ratios, judged_ms=(100.0,) * len(ratios)),), **changes)

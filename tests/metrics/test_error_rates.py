@@ -7,18 +7,22 @@ import math
 import numpy as np
 import pytest
 
-from fixtures.metrics import latency
-from fixtures.metrics.latency import (
-    MAX_SAMPLES,
-    RATIO_TOLERANCE,
-    REGRESSION_ERROR,
-    judge_change,
-    judge_ratio,
-)
+from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE
+from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Sample
+from fixtures.verdicts import decision
 from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.statistics import spread_of
+from fixtures.verdicts.decision import REGRESSION_ERROR, decide
+from fixtures.verdicts.margin import Margin
+from fixtures.verdicts.statistics import (
+    MAX_SAMPLES,
+    Priors,
+    Spread,
+    shift_against,
+    shift_elsewhere,
+    spread_of,
+)
 from tests.metrics.cases import case, timed
 from tests.support.runs import entry
 
@@ -38,7 +42,7 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
     for _ in range(RUNS):
         ratios = tuple(np.exp(chance.normal(0, deviation, PROCESSES)))
         others = spread_of([list(chance.normal(0, scale, PROCESSES)) for scale in scales])
-        on = case(entry=timed(ratios), prior=others)
+        on = case(entry=timed(ratios), priors=Priors(others))
         samples: list[Sample] = []
         outcome = Outcome.INCONCLUSIVE
         while outcome is Outcome.INCONCLUSIVE and len(samples) < MAX_SAMPLES:
@@ -57,7 +61,7 @@ def test_unchanged_code_fails_in_at_most_half_a_percent_of_comparisons(deviation
 def test_a_rule_that_forgets_its_further_samples_would_be_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(latency, "regression_error", lambda _: REGRESSION_ERROR)
+    monkeypatch.setattr(decision, "regression_error", lambda *_: REGRESSION_ERROR)
     alarms = outcomes(0.0, 0.10, seed=1).count(Outcome.REGRESSION)
     assert alarms > MAX_FALSE_ALARMS
 
@@ -75,9 +79,9 @@ def test_a_slowdown_of_30_percent_always_fails() -> None:
 @pytest.mark.parametrize("deviation", [0.02, 0.05])
 def test_a_loss_that_a_pass_rules_out_seldom_passes(deviation: float) -> None:
     """Each sample may pass it in 5 % of cases; further samples add to that, bounded here."""
-    passed = outcomes(RATIO_TOLERANCE.same.pass_bound, deviation, seed=4).count(Outcome.PASS)
+    passed = outcomes(RATIO_TOLERANCE.margin.pass_bound, deviation, seed=4).count(Outcome.PASS)
     assert passed <= 0.18 * RUNS
-    larger = outcomes(2 * RATIO_TOLERANCE.same.pass_bound, deviation, seed=5).count(Outcome.PASS)
+    larger = outcomes(2 * RATIO_TOLERANCE.margin.pass_bound, deviation, seed=5).count(Outcome.PASS)
     assert larger <= 0.06 * RUNS
 
 
@@ -94,3 +98,44 @@ def test_an_unchanged_release_seldom_fails_though_it_is_sampled_again() -> None:
             outcome = judge_change(on, samples).outcome
         alarms += outcome is Outcome.REGRESSION
     assert alarms <= 10
+
+
+# Sessions and kinds of processor
+
+PROCESS, SESSION, KIND = 0.015, 0.015, 0.04
+DOCUMENTED = Priors(Spread(PROCESS, 40.0), Spread(SESSION, 20.0), Spread(KIND, 10.0))
+"""Spreads of processes, sessions and kinds, as they are documented."""
+
+
+def alarms(sessions: int, kinds: int = 0, priors: Priors = DOCUMENTED) -> int:
+    """Of `RUNS` unchanged scenarios, those that are called slower: each run is its own session.
+
+    With `kinds`, so many are stored, and the run is on another one.
+    """
+    chance = np.random.default_rng([sessions, kinds])
+    wrong = 0
+    for _ in range(RUNS):
+        centres = chance.normal(0, KIND, kinds + 1)
+        own = chance.normal(0, SESSION, (kinds + 1, sessions + 1)) + centres[:, None]
+        drawn = chance.normal(0, PROCESS, (*own.shape, MAX_SAMPLES)) + own[..., None]
+        new = [Sample(float(log), 0.0) for log in drawn[0, 0]]
+        for count in range(1, MAX_SAMPLES + 1):
+            if kinds:
+                shift = shift_elsewhere(new[:count], drawn[1:, 1:, :6].tolist(), priors)
+            else:
+                shift = shift_against(new[:count], drawn[0, 1:, :6].tolist(), priors)
+            if decide(shift, Margin(0.0, 0.0), comparisons=1).outcome is Outcome.REGRESSION:
+                wrong += 1
+                break
+    return wrong
+
+
+@pytest.mark.parametrize(("sessions", "kinds"), [(1, 0), (4, 0), (1, 1)])
+def test_with_sessions_and_kinds_unchanged_code_fails_as_seldom_as_stated(
+    sessions: int, kinds: int
+) -> None:
+    assert alarms(sessions, kinds) <= MAX_FALSE_ALARMS
+
+
+def test_a_model_without_sessions_would_be_caught() -> None:
+    assert alarms(1, priors=Priors(DOCUMENTED.process)) > 4 * MAX_FALSE_ALARMS

@@ -9,17 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.metrics.host_speed import HostSpeed, margin_at
-from fixtures.metrics.latency import FP32_TOLERANCE, MAX_SAMPLES, RATIO_TOLERANCE, judge_latency
+from fixtures.metrics.host_speed import MOST, HostSpeed, margin_at
+from fixtures.metrics.latency_tolerances import FP32_TOLERANCE, RATIO_TOLERANCE
+from fixtures.metrics.latency_verdicts import judge_latency
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Timing
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.margin import Tolerance
-from tests.metrics.cases import case
-from tests.support.runs import SOFTWARE, entry, timing
+from fixtures.verdicts.statistics import MAX_SAMPLES
+from tests.metrics.cases import ELSEWHERE, case
+from tests.support.runs import SOFTWARE, entry, latency, timing
 
 WIDE = settings(max_examples=300, deadline=None, derandomize=True, database=None)
-STORED = entry(ratios=(1.25, 1.26, 1.27, 1.28, 1.29, 1.28), judged_ms=(105.0,) * 6)
+RATIOS = (1.25, 1.26, 1.27, 1.28, 1.29, 1.28)
+STORED = entry(latency=(latency(RATIOS, judged_ms=(105.0,) * 6),))
 """Its reference took 81 to 84 ms."""
 TOLERANCES = [FP32_TOLERANCE, RATIO_TOLERANCE]
 
@@ -50,7 +53,7 @@ def test_unchanged_code_passes_where_it_was_called_a_regression(
     ratios = tuple(stored * share for share in (0.99, 0.995, 1.0, 1.0, 1.005, 1.01))
     before_ms = (79.0, 83.0, 86.0, 88.0, 90.0, 93.0)
     times = tuple(r * ms for r, ms in zip(ratios, before_ms, strict=True))
-    on = case(entry=entry(ratios=ratios, judged_ms=times), tolerance=tolerance)
+    on = case(entry=entry(latency=(latency(ratios, judged_ms=times),)), tolerance=tolerance)
     process = timing(ratio, judged_ms=ratio * reference_ms)
     assert {one.outcome for one in judge_latency(on, [process] * 4)} == {Outcome.PASS}
     as_it_was = timing(ratio, judged_ms=ratio * 86.0)
@@ -62,8 +65,8 @@ def test_unchanged_code_passes_where_it_was_called_a_regression(
 def test_a_gross_loss_fails_however_fast_the_host_is(
     tolerance: Tolerance, reference_ms: float
 ) -> None:
-    baseline = math.exp(sum(STORED.log_ratios) / len(STORED.log_ratios))
-    ratio = baseline * (1 + tolerance.other_hardware.regression + 0.01)
+    baseline = math.exp(sum(STORED.latency[0].log_ratios) / len(STORED.latency[0].log_ratios))
+    ratio = baseline * (1 + MOST + 0.01)
     assert judged(ratio, reference_ms, tolerance)[0].outcome is Outcome.REGRESSION
 
 
@@ -83,9 +86,11 @@ def test_near_the_baselines_processes_no_limit_is_wider(reference_ms: float) -> 
 
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
-def test_limits_widen_with_the_distance_and_never_beyond_those_of_other_hardware(
+def test_limits_widen_with_the_distance_and_never_beyond_the_most(
     tolerance: Tolerance,
 ) -> None:
+    margin = tolerance.margin
+
     @WIDE
     @given(st.floats(1.0, 1e4), st.floats(1.0, 2.0))
     def check(now_ms: float, farther: float) -> None:
@@ -95,25 +100,25 @@ def test_limits_widen_with_the_distance_and_never_beyond_those_of_other_hardware
         ):
             if near.log_beyond > far.log_beyond:
                 continue
-            one, other = margin_at(tolerance, near), margin_at(tolerance, far)
-            assert tolerance.same.regression <= one.regression <= other.regression
-            assert other.regression <= tolerance.other_hardware.regression
-            assert tolerance.same.pass_bound <= one.pass_bound <= other.pass_bound
-            assert other.pass_bound <= tolerance.other_hardware.pass_bound
+            one, other = margin_at(margin, near), margin_at(margin, far)
+            assert margin.regression <= one.regression <= other.regression
+            assert other.regression <= MOST
+            assert margin.pass_bound <= one.pass_bound <= other.pass_bound
+            assert other.pass_bound <= MOST
             assert one.regression <= one.pass_bound
 
     check()
 
 
 def test_on_other_hardware_the_hosts_speed_changes_nothing() -> None:
-    slow, fast = (judged(1.4, ms, same_hardware=False)[0] for ms in (30.0, 500.0))
-    assert slow.limit == fast.limit
+    slow, fast = (judged(1.4, ms, hardware=ELSEWHERE)[0] for ms in (30.0, 500.0))
+    assert slow.limit == pytest.approx(fast.limit)
     assert "wider" not in slow.sentence + fast.sentence
 
 
 @pytest.mark.parametrize("reference_ms", [math.nan, math.inf, 0.0, -1.0])
 def test_a_reference_without_a_sound_time_widens_nothing(reference_ms: float) -> None:
-    assert HostSpeed.of(STORED, [reference_ms]) is None
+    assert HostSpeed.of(STORED.latency, [reference_ms]) is None
 
 
 def test_a_call_that_takes_thrice_as_long_is_the_hosts_if_the_reference_does() -> None:

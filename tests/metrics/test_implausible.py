@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from fixtures.metrics.host_calls import judge_host_calls
-from fixtures.metrics.latency import (
+from fixtures.metrics.latency_tolerances import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
     RATIO_TOLERANCE,
     SIDE_BY_SIDE,
-    judge_absolute_latency,
-    judge_change,
-    judge_ratio,
 )
+from fixtures.metrics.latency_verdicts import judge_absolute_latency, judge_change, judge_ratio
 from fixtures.metrics.operations import COUNTS, judge_counts, judge_total
 from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, PEAK_MEMORY, judge_peak_memory
 from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
@@ -28,8 +26,9 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
 from fixtures.verdicts.margin import Tolerance
-from tests.metrics.cases import NEWER, SCENARIO, case, timed
-from tests.support.runs import MIB, entry, host_work, sample, timing
+from fixtures.verdicts.statistics import Priors
+from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
+from tests.support.runs import HARDWARE, MIB, entry, host_work, sample, timing
 
 SIDES = SideCase(SCENARIO, entry(), NEWER)
 SEEN = Counts(
@@ -175,12 +174,16 @@ def test_host_calls_that_fell_too_far_are_doubted(
 
 
 @pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, FP32_TOLERANCE, CONTROL_TOLERANCE])
-@pytest.mark.parametrize("same_hardware", [True, False])
+@pytest.mark.parametrize("hardware", [HARDWARE, ELSEWHERE])
 def test_more_than_twice_as_fast_beyond_the_tolerance_is_doubted(
-    tolerance: Tolerance, same_hardware: bool
+    tolerance: Tolerance, hardware: dict[str, Any]
 ) -> None:
-    on = case(entry=timed((1.0,) * 60), tolerance=tolerance, same_hardware=same_hardware)
-    allowed = (tolerance.same if same_hardware else tolerance.other_hardware).regression
+    priors = Priors(kind=tolerance.kinds)
+    on = case(entry=timed((1.0,) * 60), tolerance=tolerance, hardware=hardware, priors=priors)
+    unchanged = judge_ratio(on, [sample(1.0)] * 12)
+    assert unchanged.limit is not None
+    allowed = unchanged.limit - 1
+    assert (allowed > 1.5 * tolerance.margin.regression) is (hardware == ELSEWHERE)
     limit = 1 / (2 * (1 + allowed))
     assert is_doubted(judge_ratio(on, [sample(limit - 0.001)] * 12))
     assert not is_doubted(judge_ratio(on, [sample(limit + 0.001)] * 12))
@@ -191,7 +194,7 @@ def test_a_ratio_that_was_edited_in_the_baseline_is_doubted_at_the_first_sample(
     edited: float,
 ) -> None:
     ratios = tuple(edited * one for one in (0.98, 0.99, 1.0, 1.01, 1.02))
-    assert is_doubted(judge_ratio(case(entry=entry(ratios=ratios)), [sample(1.0)]))
+    assert is_doubted(judge_ratio(case(entry=timed(ratios)), [sample(1.0)]))
 
 
 @pytest.mark.parametrize(("steady_clock", "limit_ms"), [(True, 49.0), (False, 25.0)])

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.metrics.latency import (
+from fixtures.metrics.latency_tolerances import (
     ABSOLUTE_TOLERANCE,
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
-    LATENCY,
-    MAX_SAMPLES,
-    RATIO,
     RATIO_TOLERANCE,
     SIDE_BY_SIDE,
+)
+from fixtures.metrics.latency_verdicts import (
+    LATENCY,
+    RATIO,
     judge_absolute_latency,
     judge_change,
     judge_latency,
@@ -27,9 +30,9 @@ from fixtures.metrics.latency import (
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts.case import Case, SideCase
-from fixtures.verdicts.statistics import NO_PRIOR, Spread
-from tests.metrics.cases import NEWER, SCENARIO, case, timed
-from tests.support.runs import entry, sample, timing
+from fixtures.verdicts.statistics import MAX_SAMPLES, NO_PRIOR, Priors, Spread
+from tests.metrics.cases import ELSEWHERE, NEWER, OTHER_SETS, SCENARIO, case, timed
+from tests.support.runs import HARDWARE, entry, latency, sample, timing
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 MARGIN = SIDE_BY_SIDE
@@ -91,7 +94,7 @@ def test_the_more_scenarios_a_run_judges_the_surer_a_regression_must_be() -> Non
 
 def test_what_other_scenarios_say_of_the_spread_can_decide() -> None:
     alone, helped = (
-        judged(1.06, on=case(entry=timed((0.99, 1.0, 1.01)), prior=others))
+        judged(1.06, on=case(entry=timed((0.99, 1.0, 1.01)), priors=Priors(others)))
         for others in (NO_PRIOR, Spread(0.01, 40.0))
     )
     assert (alone.outcome, helped.outcome) == (Outcome.INCONCLUSIVE, Outcome.REGRESSION)
@@ -166,16 +169,109 @@ def test_no_sample_at_all_is_refused() -> None:
         judge_change(SIDES, [])
 
 
+# Sessions and kinds of processor
+
+
 def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere() -> None:
-    elsewhere = case(same_hardware=False)
-    between = (1 + MARGIN.regression + RATIO_TOLERANCE.other_hardware.regression + 1) / 2
-    assert judged(between, processes=12).outcome is Outcome.REGRESSION
-    assert judged(between, processes=12, on=elsewhere).outcome is Outcome.PASS
+    elsewhere = case(hardware=ELSEWHERE, priors=Priors(kind=RATIO_TOLERANCE.kinds))
+    assert judged(1.08, processes=12).outcome is Outcome.REGRESSION
+    unknown = judged(1.08, processes=12, on=elsewhere)
+    assert unknown.outcome is Outcome.PASS
+    assert ", by 1 other kind of processor, 12 processes)" in unknown.sentence
     assert judged(2.0, on=elsewhere).outcome is Outcome.REGRESSION
 
 
+def test_a_kind_with_sessions_of_its_own_is_judged_by_no_other() -> None:
+    other = latency((2.0,) * 60, hardware=ELSEWHERE)
+    stored = replace(CERTAIN, latency=(*CERTAIN.latency, other))
+    on = case(entry=stored)
+    assert judged(1.05, processes=12, on=on) == judged(1.05, processes=12, on=case(entry=CERTAIN))
+    mine = case(entry=stored, hardware=ELSEWHERE)
+    assert judged(2.0, processes=12, on=mine).outcome is Outcome.PASS
+    assert judged(1.0, processes=12, on=mine).outcome is Outcome.IMPROVEMENT
+
+
+def limit(on: Case) -> float:
+    """The loss, as a share, that twelve processes are held to."""
+    verdict = judged(1.0, processes=12, on=on)
+    assert verdict.limit is not None
+    assert verdict.baseline is not None
+    return verdict.limit / verdict.baseline - 1
+
+
+def test_what_kinds_say_of_this_very_scenario_decides_what_an_unknown_one_is_held_to() -> None:
+    def of(*centres: float) -> Case:
+        kinds = enumerate(centres)
+        sessions = [latency((ratio,) * 6, hardware={"processor": n}) for n, ratio in kinds]
+        return case(entry=entry(latency=tuple(sessions)), priors=Priors(kind=Spread(0.04, 10)))
+
+    alike, different = of(1.0, 1.005, 0.995), of(1.0, 1.3, 0.8)
+    assert limit(alike) < limit(of(1.0)) < limit(different)
+    verdict = judged(1.0, processes=12, on=different)
+    assert verdict.baseline == pytest.approx((1.0 * 1.3 * 0.8) ** (1 / 3))
+
+
+def test_more_sessions_narrow_the_limit_until_it_is_what_matters() -> None:
+    def of(sessions: int, deviation: float = 0.015) -> Case:
+        stored = entry(latency=(CERTAIN.latency[0],) * sessions)
+        priors = Priors(session=Spread(deviation, 20.0))
+        return case(entry=stored, tolerance=RATIO_TOLERANCE, priors=priors)
+
+    assert limit(of(1, 0.03)) > limit(of(2, 0.03)) > limit(of(4, 0.03))
+    assert limit(of(1)) > RATIO_TOLERANCE.margin.regression
+    assert limit(of(4)) == pytest.approx(RATIO_TOLERANCE.margin.regression)
+
+
+def test_a_session_differs_by_more_than_its_processes_tell() -> None:
+    session = Spread(0.015, 20.0)
+    on = case(entry=CERTAIN, priors=Priors(session=session))
+    assert judged(1.05, processes=12, on=case(entry=CERTAIN)).outcome is Outcome.REGRESSION
+    assert judged(1.05, processes=12, on=on).outcome is not Outcome.REGRESSION
+    assert judged(1.15, processes=12, on=on).outcome is Outcome.REGRESSION
+
+
+def test_the_interval_that_is_printed_is_the_one_that_decided() -> None:
+    seen: set[Outcome] = set()
+
+    @WIDE
+    @given(
+        ratio=st.floats(0.8, 1.25),
+        session=st.floats(0.0, 0.03),
+        spread=st.floats(0.0, 0.03),
+        processes=st.integers(1, MAX_SAMPLES),
+        hardware=st.sampled_from([HARDWARE, ELSEWHERE]),
+    )
+    def check(
+        ratio: float, session: float, spread: float, processes: int, hardware: dict[str, Any]
+    ) -> None:
+        stored = timed([math.exp(spread * step) for step in (-1, -0.5, 0, 0.5, 1)])
+        priors = Priors(session=Spread(session, 20.0), kind=Spread(0.01, 10.0))
+        on = case(entry=stored, priors=priors, hardware=hardware)
+        verdict = judged(ratio, processes=processes, on=on)
+        printed = re.search(r"\[([-+.\d]+), ([-+.\d]+) at ([.\d]+) %\]", verdict.sentence)
+        assert printed, verdict.sentence
+        low, high = (1 + float(bound) / 100 for bound in printed.groups()[:2])
+        assert verdict.limit
+        assert verdict.baseline
+        most = verdict.limit / verdict.baseline
+        seen.add(verdict.outcome)
+        rounding = 6e-4
+        if verdict.outcome is Outcome.REGRESSION:
+            assert low >= 1 - rounding
+            assert ratio > most * verdict.baseline
+        elif verdict.outcome is Outcome.IMPROVEMENT:
+            assert high <= 1 + rounding
+        elif verdict.outcome is Outcome.PASS:
+            assert high <= max(1 + MARGIN.pass_bound, most) + rounding
+        else:
+            assert f"slowdown of up to {high - 1:.1%}".replace("%", " %") in verdict.sentence
+
+    check()
+    assert len(seen) == 4
+
+
 def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
-    verdict = judged(9.0, on=case(same_hardware=False, ratio_is_comparable=False))
+    verdict = judged(9.0, on=case(hardware=OTHER_SETS, half_precision=True))
     assert verdict.outcome is Outcome.NOT_JUDGED
     assert verdict.sentence == f"{SCENARIO}: latency ratio is not judged: {verdict.detail}"
     assert verdict.detail.startswith("half precision depends on the processor's instruction sets")
@@ -183,14 +279,14 @@ def test_half_precision_is_not_judged_on_other_instruction_sets() -> None:
 
 def test_half_precision_that_was_not_timed_where_it_was_recorded_is_not_judged_elsewhere() -> None:
     """A processor with fp16 arithmetic times what the one of the baseline did not."""
-    untimed = entry(ratios=(), judged_ms=())
-    elsewhere = case(entry=untimed, same_hardware=False, ratio_is_comparable=False)
+    untimed = entry(latency=())
+    elsewhere = case(entry=untimed, half_precision=True)
     assert outcomes(elsewhere, [timing()]) == [Outcome.NOT_JUDGED] * 2
     assert outcomes(case(entry=untimed), [timing()]) == [Outcome.NO_BASELINE] * 2
 
 
 def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
-    stored = entry(recorded=replace(entry().recorded, timing={"steps": 20}))
+    stored = entry(latency=(latency(timing={"steps": 20}),))
     verdict = judged(1.0, on=case(entry=stored, timing={"steps": 3}))
     assert verdict.outcome is Outcome.NO_BASELINE
     assert "another call (steps 20; now steps 3)" in verdict.sentence
@@ -254,15 +350,15 @@ def test_absolute_latency_fails_beyond_a_doubling_only(judged_ms: float, outcome
 
 
 def test_absolute_latency_is_compared_with_the_baselines_median() -> None:
-    skewed = case(entry=entry(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)))
+    skewed = case(entry=entry(latency=(latency(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)),)))
     assert judge_absolute_latency(skewed, [taking(2.0)]).outcome is Outcome.PASS
     assert judge_absolute_latency(skewed, [taking(2.1)]).outcome is Outcome.REGRESSION
 
 
 def test_absolute_latency_is_not_judged_elsewhere_and_says_how_to_change_that() -> None:
-    verdict = judge_absolute_latency(case(same_hardware=False), [taking(10_000.0)])
+    verdict = judge_absolute_latency(case(hardware=ELSEWHERE), [taking(10_000.0)])
     assert verdict.outcome is Outcome.NOT_JUDGED
-    assert "other hardware" in verdict.sentence
+    assert "no session of this hardware" in verdict.sentence
     assert "nox -s refresh" in verdict.detail
 
 
@@ -304,7 +400,7 @@ def test_on_a_steady_clock_one_process_decides_no_small_change() -> None:
 
 
 def test_a_spread_of_latencies_leaves_it_undecided() -> None:
-    wide = entry(judged_ms=(60.0, 80.0, 100.0, 125.0, 167.0))
+    wide = entry(latency=(latency(judged_ms=(60.0, 80.0, 100.0, 125.0, 167.0)),))
     verdict = judge_absolute_latency(case(entry=wide, steady_clock=True), [timing()] * 3)
     assert verdict.outcome is Outcome.INCONCLUSIVE
 
@@ -315,7 +411,7 @@ def test_an_impossible_latency_is_broken_on_a_steady_clock_too(judged_ms: float)
 
 
 def test_a_steady_clock_on_other_hardware_is_not_judged() -> None:
-    elsewhere = replace(STEADY, same_hardware=False)
+    elsewhere = replace(STEADY, hardware=ELSEWHERE)
     assert judge_absolute_latency(elsewhere, [timing()]).outcome is Outcome.NOT_JUDGED
 
 
@@ -343,8 +439,8 @@ def test_a_latency_is_the_ratio_and_the_time_itself() -> None:
 
 
 def test_against_the_control_workload_a_ratio_may_change_by_more() -> None:
-    assert CONTROL_TOLERANCE.same.regression > MARGIN.regression
-    ratio = 1 + (CONTROL_TOLERANCE.same.regression + MARGIN.regression) / 2
+    assert CONTROL_TOLERANCE.margin.regression > MARGIN.regression
+    ratio = 1 + (CONTROL_TOLERANCE.margin.regression + MARGIN.regression) / 2
     timings = [timing(ratio)] * 12
     by_control = case(entry=CERTAIN, tolerance=CONTROL_TOLERANCE)
     assert outcomes(by_control, timings)[0] is Outcome.PASS
@@ -352,19 +448,17 @@ def test_against_the_control_workload_a_ratio_may_change_by_more() -> None:
 
 
 def test_on_another_processor_fp32_is_held_to_less_than_a_technique() -> None:
-    ratio = (
-        1
-        + (FP32_TOLERANCE.other_hardware.regression + RATIO_TOLERANCE.other_hardware.regression) / 2
+    technique, fp32 = (
+        case(entry=CERTAIN, hardware=ELSEWHERE, tolerance=held, priors=Priors(kind=held.kinds))
+        for held in (RATIO_TOLERANCE, FP32_TOLERANCE)
     )
-    technique = case(entry=CERTAIN, same_hardware=False)
-    fp32 = replace(technique, tolerance=FP32_TOLERANCE)
-    timings = [timing(ratio)] * 12
-    assert outcomes(technique, timings)[0] is Outcome.PASS
+    timings = [timing(1.15)] * 12
+    assert outcomes(technique, timings)[0] is Outcome.INCONCLUSIVE
     assert outcomes(fp32, timings)[0] is Outcome.REGRESSION
 
 
 def test_a_ratio_to_another_frozen_reference_is_no_baseline() -> None:
-    stored = entry(recorded=replace(entry().recorded, timing={"frozen reference": "0123abcd"}))
+    stored = entry(latency=(latency(timing={"frozen reference": "0123abcd"}),))
     on = case(entry=stored, timing={"frozen reference": "4567cdef"})
     verdict = judged(1.0, processes=12, on=on)
     assert verdict.outcome is Outcome.NO_BASELINE

@@ -10,7 +10,10 @@ from fixtures import metrics
 from fixtures.metrics import BY_OPTION, METRICS, activation, metric_of, operations, option_of
 from fixtures.settings import REPOSITORY
 
-HELPERS = {"__init__", "metric", "exact", "host_speed"}
+HELPERS = {
+    *("__init__", "metric", "exact"),
+    *("host_speed", "latency_tolerances", "latency_verdicts"),
+}
 """Modules that are no metric: what they share."""
 
 

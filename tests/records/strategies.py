@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from fixtures.records.baselines import Entry, Provenance, Sampled
+from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.codec import LARGEST
 from fixtures.records.counts import Counts
 from fixtures.records.likeness import Likeness
@@ -137,24 +137,30 @@ PROVENANCES = st.builds(
     date=NAMES,
     commit=NAMES,
     software=VERSIONS,
-    hardware=HARDWARE,
     reason=TEXTS,
-    timing=st.dictionaries(NAMES, st.integers(1, 99) | NAMES, max_size=2),
-    sampled=st.none() | st.builds(Sampled, NAMES, NAMES, VERSIONS),
 )
 POSITIVE = st.floats(1e-6, 1e9)
-ENTRIES = st.integers(0, 5).flatmap(
+SESSIONS = st.integers(1, 5).flatmap(
     lambda processes: st.builds(
-        Entry,
-        recorded=PROVENANCES,
-        component_peak_bytes=st.dictionaries(NAMES, st.integers(1, 2**60), max_size=3),
-        counts=COUNTS,
-        origins=NAMED_NUMBERS,
+        LatencySession,
+        date=NAMES,
+        commit=NAMES,
+        software=VERSIONS,
+        hardware=HARDWARE,
+        timing=st.dictionaries(NAMES, st.integers(1, 99) | NAMES, max_size=2),
         judged_ms=st.tuples(*[POSITIVE] * processes),
         ratios=st.tuples(*[POSITIVE] * processes),
-        ssim=st.none() | st.floats(-1, 1),
-        images=DATA_URIS.map(tuple),
-        differences=DATA_URIS.map(tuple),
     )
+)
+ENTRIES = st.builds(
+    Entry,
+    recorded=PROVENANCES,
+    component_peak_bytes=st.dictionaries(NAMES, st.integers(1, 2**60), max_size=3),
+    counts=COUNTS,
+    origins=NAMED_NUMBERS,
+    latency=st.lists(SESSIONS, max_size=3).map(tuple),
+    ssim=st.none() | st.floats(-1, 1),
+    images=DATA_URIS.map(tuple),
+    differences=DATA_URIS.map(tuple),
 )
 """Entries with and without a clock."""

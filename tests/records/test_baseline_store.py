@@ -8,7 +8,6 @@ import signal
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,11 @@ from fixtures.records.baseline_store import LOCK, BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
 from fixtures.records.images import PREFIX, Images, encoded
 from tests.records.strategies import ENTRIES, TEXTS
-from tests.support.runs import counts, entry
+from tests.support.runs import counts, entry, latency
 
 WIDE = settings(max_examples=15, deadline=None, derandomize=True, database=None)
 KEY, WORKLOAD = "cpu", "storybook"
-OTHER = {"judged_ms": (7.0,), "ratios": (0.7,)}
+OTHER = {"latency": (latency((0.7,)),)}
 
 
 def store_with(folder: Path, **entries: Entry) -> BaselineStore:
@@ -90,8 +89,7 @@ def test_an_unchanged_entry_stays_as_it_is_to_the_byte(
 
 
 def test_the_same_entries_give_the_same_bytes_in_any_order(tmp_path: Path) -> None:
-    elsewhere = replace(entry().recorded, hardware={"processor": "Another 1"})
-    one, two = entry(), entry(recorded=elsewhere, **OTHER)
+    one, two = entry(), entry(**OTHER)
     first = store_with(tmp_path / "a", one=one, two=two).path(KEY, WORKLOAD)
     second = store_with(tmp_path / "b", two=two, one=one).path(KEY, WORKLOAD)
     assert first.read_bytes() == second.read_bytes()
@@ -391,9 +389,9 @@ def test_a_spoilt_file_is_not_overwritten_by_a_refresh(stored: Path, broken: byt
     [
         ({"ssim": float("nan")}, "ssim"),
         ({"ssim": 2.0}, "ssim"),
-        ({"judged_ms": (float("inf"),) * 5}, "judged_ms.0"),
-        ({"judged_ms": (0.0,) * 5}, "judged_ms.0"),
-        ({"ratios": (-1.0,) * 5}, "ratios.0"),
+        ({"latency": (latency(judged_ms=(float("inf"),) * 5),)}, "latency.0.judged_ms.0"),
+        ({"latency": (latency(judged_ms=(0.0,) * 5),)}, "latency.0.judged_ms.0"),
+        ({"latency": (latency((-1.0,)),)}, "latency.0.judged_ms.0"),
         ({"component_peak_bytes": {"whole": 0}}, "component_peak_bytes.whole"),
         ({"counts": counts(mm=-1)}, "counts.totals.operations"),
     ],

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.records import baselines
-from fixtures.records.baselines import Baseline, BaselineError, DeviceFacts, Entry, read_baseline
-from tests.support.runs import entry
+from fixtures.records.baselines import Baseline, BaselineError, read_baseline
+from tests.support.runs import HARDWARE, entry, latency
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 STORED = sorted(Path(baselines.__file__).parents[2].glob("baselines/*/*.json"))
 """The baselines of this repository."""
 KEY, WORKLOAD = "cpu", "storybook"
-SOUND = Baseline(WORKLOAD, DeviceFacts(KEY, {"threads": 1}), {"fp32": entry(), "fp16": entry()})
+SOUND = Baseline(WORKLOAD, KEY, {"fp32": entry(), "fp16": entry()})
 
 
 @pytest.fixture
@@ -62,9 +62,18 @@ def test_a_sound_file_is_read(stored: Path) -> None:
     assert read_baseline(stored, device_key=KEY, workload=WORKLOAD) == SOUND
 
 
-def test_the_logarithms_of_an_entry_are_those_of_its_ratios() -> None:
-    one = entry(ratios=(1.0, math.e), judged_ms=(1.0, 1.0))
-    assert one.log_ratios == pytest.approx([0.0, 1.0])
+def test_the_logarithms_of_a_session_are_those_of_its_figures() -> None:
+    session = latency((1.0, math.e), judged_ms=(1.0, math.e**2))
+    assert session.log_ratios == pytest.approx([0.0, 1.0])
+    assert session.log_ms == pytest.approx([0.0, 2.0])
+
+
+def test_sessions_are_of_one_kind_where_all_facts_are_the_same() -> None:
+    kinds = [HARDWARE, {**HARDWARE, "threads": 2}, {**HARDWARE, "instruction_sets": []}, HARDWARE]
+    sessions = [latency(hardware=kind, date=str(day)) for day, kind in enumerate(kinds)]
+    stored = entry(latency=tuple(sessions))
+    assert stored.sessions_on(dict(HARDWARE)) == (sessions[0], sessions[3])
+    assert stored.sessions_on({}) == ()
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -119,29 +128,33 @@ def test_a_file_that_is_no_baseline_is_refused_with_a_remedy(
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        ("schema", ..., "has schema None, this suite reads 2"),
-        ("schema", 1, "has schema 1, this suite reads 2"),
-        ("schema", 3, "has schema 3, this suite reads 2"),
-        ("device/key", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
-        ("device/key", "", "at device.key"),
+        ("schema", ..., "has schema None, this suite reads 3"),
+        ("schema", 1, "has schema 1, this suite reads 3"),
+        ("schema", 2, "has schema 2, this suite reads 3"),
+        ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
+        ("device", "", "at device"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),
         ("surprise", 1, "at surprise"),
         ("scenarios/fp16/latency_ms", [1.0], "at scenarios.fp16.latency_ms"),
         ("scenarios/fp16/recorded", ..., "at scenarios.fp16.recorded"),
         ("scenarios/fp16/component_peak_bytes", ..., "at scenarios.fp16.component_peak_bytes"),
         ("scenarios/fp16/recorded/reason", "", "at scenarios.fp16.recorded.reason"),
-        ("scenarios/fp16/recorded/hardware", ..., "at scenarios.fp16.recorded.hardware"),
+        ("scenarios/fp16/latency/0/hardware", ..., "at scenarios.fp16.latency.0.hardware"),
         ("scenarios/fp16/recorded/software/torch", 2.13, "recorded.software.torch"),
-        ("scenarios/fp16/judged_ms/0", -1.0, "at scenarios.fp16.judged_ms.0"),
-        ("scenarios/fp16/judged_ms/0", 0, "at scenarios.fp16.judged_ms.0"),
-        ("scenarios/fp16/judged_ms/0", "98", "at scenarios.fp16.judged_ms.0"),
-        ("scenarios/fp16/judged_ms/0", True, "at scenarios.fp16.judged_ms.0"),
-        ("scenarios/fp16/judged_ms/0", "NaN", "at scenarios.fp16.judged_ms.0"),
-        ("scenarios/fp16/judged_ms/0", math.nan, "NaN is no JSON number"),
-        ("scenarios/fp16/judged_ms/0", math.inf, "Infinity is no JSON number"),
-        ("scenarios/fp16/judged_ms", [], "at scenarios.fp16: every process has a ratio"),
-        ("scenarios/fp16/ratios", ..., "at scenarios.fp16: every process has a ratio"),
-        ("scenarios/fp16/ratios/1", -0.5, "at scenarios.fp16.ratios.1"),
+        ("scenarios/fp16/latency/0/judged_ms/0", -1.0, "at scenarios.fp16.latency.0.judged_ms.0"),
+        ("scenarios/fp16/latency/0/judged_ms/0", 0, "at scenarios.fp16.latency.0.judged_ms.0"),
+        ("scenarios/fp16/latency/0/judged_ms/0", "98", "at scenarios.fp16.latency.0.judged_ms.0"),
+        ("scenarios/fp16/latency/0/judged_ms/0", True, "at scenarios.fp16.latency.0.judged_ms.0"),
+        ("scenarios/fp16/latency/0/judged_ms/0", "NaN", "at scenarios.fp16.latency.0.judged_ms.0"),
+        ("scenarios/fp16/latency/0/judged_ms/0", math.nan, "NaN is no JSON number"),
+        ("scenarios/fp16/latency/0/judged_ms/0", math.inf, "Infinity is no JSON number"),
+        (
+            "scenarios/fp16/latency/0/judged_ms",
+            [],
+            "at scenarios.fp16.latency.0: every process has a ratio",
+        ),
+        ("scenarios/fp16/latency/0/ratios", ..., "at scenarios.fp16.latency.0.ratios"),
+        ("scenarios/fp16/latency/0/ratios/1", -0.5, "at scenarios.fp16.latency.0.ratios.1"),
         ("scenarios/fp16/component_peak_bytes/whole", -1, "fp16.component_peak_bytes.whole"),
         ("scenarios/fp16/component_peak_bytes/whole", 0, "fp16.component_peak_bytes.whole"),
         ("scenarios/fp16/component_peak_bytes/whole", 0.5, "fp16.component_peak_bytes.whole"),
@@ -160,8 +173,8 @@ def test_a_wrong_field_is_refused_and_named(
 
 def test_a_number_too_large_to_be_finite_is_refused(stored: Path) -> None:
     text = stored.read_text(encoding="utf-8")
-    stored.write_text(text.replace("98.0", "1e999"), encoding="utf-8")
-    assert "at scenarios.fp16.judged_ms.0" in refusal(stored)
+    stored.write_text(text.replace("98.0", "1e999", 1), encoding="utf-8")
+    assert "at scenarios.fp16.latency.0.judged_ms.0" in refusal(stored)
 
 
 @WIDE
@@ -177,4 +190,4 @@ def test_no_truncation_is_taken_for_a_baseline(
 
 def test_processes_without_a_latency_each_are_refused() -> None:
     with pytest.raises(ValueError, match="every process has a ratio and a latency"):
-        Entry(entry().recorded, {}, judged_ms=(1.0,))
+        latency((1.0, 1.0), judged_ms=(1.0,))

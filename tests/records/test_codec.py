@@ -20,10 +20,8 @@ from hypothesis import strategies as st
 from fixtures.records import baselines
 from fixtures.records.baselines import (
     Baseline,
-    DeviceFacts,
     Entry,
-    Provenance,
-    Sampled,
+    LatencySession,
     StagedEntry,
 )
 from fixtures.records.codec import STRICT, Codec, RecordError
@@ -40,7 +38,7 @@ from tests.support.runs import entry, run_record, scenario_record, timing, verdi
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 TIMELINE = Timeline(1, (1,), ((0, "vae"),), 0, {"vae": 1}, {"copy": (1, 2, 3)})
-BASELINE = Baseline("storybook", DeviceFacts("cpu", {}), {"fp16": entry()})
+BASELINE = Baseline("storybook", "cpu", {"fp16": entry()})
 RUN = run_record(
     scenario_record(
         "fp16",
@@ -109,7 +107,7 @@ def test_a_run_survives(run: RunRecord) -> None:
     entries=st.dictionaries(NAMES, ENTRIES, max_size=2),
 )
 def test_a_baseline_survives(workload: str, key: str, entries: Any) -> None:
-    survives(baselines.CODEC, Baseline(workload, DeviceFacts(key, {"threads": 1}), entries))
+    survives(baselines.CODEC, Baseline(workload, key, entries))
 
 
 @WIDE
@@ -141,7 +139,7 @@ def test_equal_records_give_equal_text_whatever_their_order() -> None:
     assert RESULTS.dump(one, sort_keys=True) == RESULTS.dump(two, sort_keys=True)
 
 
-LEFT_OUT = {Provenance: {"sampled"}, Entry: {"images", "differences", "figures"}}
+LEFT_OUT = {Entry: {"images", "differences", "figures"}}
 """Written only where they say something."""
 
 
@@ -154,6 +152,7 @@ LEFT_OUT = {Provenance: {"sampled"}, Entry: {"images", "differences", "figures"}
         (RESULTS, RUN, "scenarios/storybook-fp16/counts", Counts),
         (baselines.CODEC, BASELINE, "scenarios/fp16", type(entry())),
         (baselines.CODEC, BASELINE, "scenarios/fp16/recorded", type(entry().recorded)),
+        (baselines.CODEC, BASELINE, "scenarios/fp16/latency/0", LatencySession),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
@@ -166,13 +165,11 @@ def test_every_field_is_written(codec: Codec[Any], record: Any, where: str, of: 
     )
 
 
-def test_when_latency_was_sampled_is_written_only_where_it_says_something() -> None:
-    """An entry that was recorded before there was such a field stays as it is to the byte."""
-    recorded = replace(entry().recorded, sampled=Sampled("2026-01-01", "abc", {}))
-    entries = {"fp16": entry(), "bf16": entry(recorded=recorded)}
+def test_latency_is_written_only_where_there_is_some() -> None:
+    entries = {"fp16": entry(), "bf16": entry(latency=())}
     stored = plain(baselines.CODEC, replace(BASELINE, scenarios=entries))["scenarios"]
-    assert "sampled" not in stored["fp16"]["recorded"]
-    assert stored["bf16"]["recorded"]["sampled"]["date"] == "2026-01-01"
+    assert "latency" in stored["fp16"]
+    assert "latency" not in stored["bf16"]
 
 
 def test_images_of_an_entry_are_written_only_where_there_are_some() -> None:

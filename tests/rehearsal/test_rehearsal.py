@@ -80,10 +80,10 @@ def test_a_refresh_samples_in_fresh_processes_and_names_its_folder_after_the_car
     assert f"Baseline written: {path}" in refreshed.said
     entry = BaselineStore(machine.baselines).entry(KEY, "storybook", "fp16")
     assert entry is not None
-    assert entry.recorded.hardware["power_limit_w"] == 700
+    assert entry.latency[0].hardware["power_limit_w"] == 700
     assert entry.component_peak_bytes
     assert entry.counts.totals["kernel launches"] > 500
-    assert len(entry.ratios) == 2
+    assert len(entry.latency[0].ratios) == 2
     assert len({user.pid for user in refreshed.users}) == 1 + 2
 
 
@@ -92,7 +92,7 @@ def test_an_unchanged_technique_passes_and_the_report_says_how_the_card_was(
 ) -> None:
     done = machine.pytest(*FP16, f"--perf-report={machine.folder / 'unchanged'}")
     assert done.code == 0, done.said
-    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1"
+    expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 1 of 1"
     assert _verdict_line(done).startswith(expected)
     page = (machine.folder / "unchanged" / "report.html").read_text(encoding="utf-8")
     assert "SM clock 1,980 to 1,980 MHz, at most 61 °C and 412 W" in page
@@ -128,11 +128,11 @@ def test_weights_from_a_folder_are_timed_against_their_fp32_and_that_against_the
     (path,) = (machine.baselines / KEY).glob("sd15@weights-*.json")
     stored = BaselineStore(machine.baselines).baseline(KEY, path.stem)
     assert stored is not None
-    timed = {name: "control" in entry.recorded.timing for name, entry in stored.scenarios.items()}
+    timed = {name: "control" in entry.latency[0].timing for name, entry in stored.scenarios.items()}
     assert timed == {"fp32": True, "fp16": False}
     done = machine.pytest(*both)
     assert done.code == 0, done.said
-    expected = "2 judged: 2 passed, 0 failed, 0 undecided; latency judged of 2 of 2"
+    expected = "2 judged: 2 passed, 0 failed, 0 undecided; latency judged for 2 of 2"
     assert _verdict_line(done).startswith(expected)
     done = machine.pytest("-k", "test_latency[sd15-fp16]", *of_weights, **{SLOW: "fp16"})
     assert done.code == pytest.ExitCode.TESTS_FAILED, done.said
@@ -190,7 +190,7 @@ def _recorded(folder: Path) -> set[str]:
     """The techniques with an entry, each whole."""
     stored = BaselineStore(folder).baseline(KEY, "storybook")
     assert stored is not None
-    assert all(entry.ratios and entry.component_peak_bytes for entry in stored.scenarios.values())
+    assert all(entry.latency and entry.component_peak_bytes for entry in stored.scenarios.values())
     return set(stored.scenarios)
 
 

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.table import render as render_comparison
-from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.report.comparison import Change, RunComparison

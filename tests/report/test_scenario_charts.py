@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.metrics.latency import RATIO
+from fixtures.metrics.latency_verdicts import RATIO
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Group
 from fixtures.report.scenario_charts import MAX_HOLDERS, REST, Scale, memory, ratios, rounds

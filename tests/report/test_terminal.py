@@ -93,6 +93,7 @@ def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: Scenari
     measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
     measured.host_work = host_work()
     measured.verdicts.append(verdict(measured.id, metric="activation"))
+    measured.verdicts.append(verdict(measured.id, baseline=1.0, limit=1.06))
     titles = row(shown(run_record(measured)), "technique")[1:-1]
     assert {*titles, "roofline bound", "modelled", "reserved, modelled", "host memory"} == {
         column.title for column in COLUMNS
@@ -392,14 +393,36 @@ ALL = run_record(
 
 def test_the_closing_line_counts_every_scenario_once() -> None:
     assert closing_line(ALL, strict=False) == (
-        "7 judged: 2 passed, 4 failed, 1 undecided; latency judged of 6 of 9; "
+        "7 judged: 2 passed, 4 failed, 1 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 
 
+def held_to(technique: str, limit: float | None, outcome: Outcome) -> ScenarioRecord:
+    one = verdict(f"storybook-{technique}", outcome, baseline=1.25, limit=limit)
+    return scenario_record(technique, verdicts=[one], wall_ms=100.0)
+
+
+def test_the_closing_line_says_what_latencies_were_held_to() -> None:
+    fp32, fp16 = held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.REGRESSION)
+    new = held_to("new", None, Outcome.NO_BASELINE)
+    both = closing_line(run_record(fp32, fp16, new), strict=False)
+    assert "; latency judged for 2 of 3, limits 4 to 20 %; " in both
+    one = closing_line(run_record(fp32), strict=False)
+    assert "; latency judged for 1 of 1, limit 4 %; " in one
+    assert "; latency judged for 0 of 1; " in closing_line(run_record(new), strict=False)
+
+
+def test_the_table_has_the_limit_of_each_latency() -> None:
+    text = shown(run_record(held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.PASS)))
+    for technique, limit in (("fp32", "+4 %"), ("fp16", "+20 %")):
+        cells = dict(zip(row(text, "technique"), row(text, technique), strict=True))
+        assert cells["its limit"] == limit
+
+
 def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
     assert closing_line(ALL, strict=True) == (
-        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged of 6 of 9; "
+        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 

@@ -42,7 +42,8 @@ def test_a_refresh_has_all_samples_of_each(baselines: Path, tmp_path: Path) -> N
     for folder in (baselines, tmp_path):
         stored = BaselineStore(folder).baseline(fake_bench.KEY, "storybook")
         assert stored is not None
-        ratios.append({name: entry.ratios for name, entry in stored.scenarios.items()})
+        entries = stored.scenarios.items()
+        ratios.append({name: entry.latency[0].ratios for name, entry in entries})
     assert ratios[0] == ratios[1]
     assert {len(of_one) for of_one in ratios[0].values()} == {6}
 

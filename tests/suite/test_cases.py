@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,13 @@ import pytest
 
 from fixtures.devices.host import software_versions
 from fixtures.measuring.rounds import timing_of
-from fixtures.metrics.latency import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
+from fixtures.metrics.latency_tolerances import (
+    CONTROL_TOLERANCE,
+    FP32_TOLERANCE,
+    RATIO_TOLERANCE,
+    SESSIONS_DIFFER,
+    STEADY_SESSIONS_DIFFER,
+)
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
 from fixtures.records.images import encoded
@@ -24,7 +30,7 @@ from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.verdicts.statistics import NO_PRIOR, spread_of
 from tests.support.fake_device import FakeDevice
-from tests.support.runs import MIB, entry, scenario_record
+from tests.support.runs import MIB, entry, latency, scenario_record
 
 FP16 = find_scenario("storybook", "fp16")
 HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
@@ -33,8 +39,9 @@ OTHER_SETS = {"processor": "Testron 9000", "instruction_sets": ["avx2", "amx_bf1
 
 
 def stored(hardware: Mapping[str, Any] = HARDWARE, **changes: Any) -> Entry:
-    made = entry(**changes)
-    return replace(made, recorded=replace(made.recorded, hardware=hardware))
+    """An entry with a session of this hardware."""
+    timing = timing_of(FP16, FakeDevice())
+    return entry(**{"latency": (latency(hardware=hardware, timing=timing),), **changes})
 
 
 def cases(folder: Path, entries: Mapping[str, Entry], settings: Settings | None = None) -> Cases:
@@ -55,8 +62,8 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.entry == mine
     assert case.comparisons == 14
     assert case.timing == timing_of(FP16, FakeDevice())
-    assert case.same_hardware
-    assert case.ratio_is_comparable
+    assert case.sessions == case.own_sessions == list(mine.latency)
+    assert case.half_precision
     assert found.run.notes == []
 
 
@@ -89,7 +96,7 @@ def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_withou
 def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
     case = cases(tmp_path, {}).case(FP16)
     assert case.entry is None
-    assert case.same_hardware
+    assert case.sessions == []
     assert case.refresh.endswith(' -k "[storybook-fp16]" --perf-reason "WHY"')
 
 
@@ -176,11 +183,46 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
     found = cases(tmp_path, dict.fromkeys(("fp16", "fp32"), stored(hardware)))
     for scenario, comparable in ((FP16, fp16), (FP16.reference, fp32)):
         case = found.case(scenario)
-        assert not case.same_hardware
-        assert case.ratio_is_comparable is comparable
+        assert case.own_sessions == []
+        assert bool(case.sessions) is comparable
     (note,) = found.run.notes
-    assert note.startswith("absolute latency is not judged")
-    assert "Testron 9000, avx2" in note
+    assert note.startswith("latency is judged by other kinds of processor (Testron 900")
+    assert "this is Testron 9000, avx2; its own samples take " in note
+
+
+def of_kinds(*centres: Sequence[float]) -> Entry:
+    """An entry with kinds of processor whose sessions saw these ratios."""
+    timing = timing_of(FP16, FakeDevice())
+    return entry(
+        latency=tuple(
+            latency([centre] * 3, hardware={"processor": number}, timing=timing)
+            for number, sessions in enumerate(centres)
+            for centre in sessions
+        )
+    )
+
+
+def test_the_workload_s_other_scenarios_say_how_far_sessions_and_kinds_differ(
+    tmp_path: Path,
+) -> None:
+    names = ("fp32", "bf16", "sdpa", "channels_last", "torch_compile")
+    alike = dict.fromkeys(names, of_kinds((1.0, 1.001), (1.001,), (0.999,)))
+    wild = dict.fromkeys(names, of_kinds((1.0, 1.2), (1.4,), (0.7,)))
+    documented, calm, rough = (
+        cases(tmp_path / str(number), entries).case(FP16).priors
+        for number, entries in enumerate(({}, alike, wild))
+    )
+    assert (documented.session, documented.kind) == (SESSIONS_DIFFER, RATIO_TOLERANCE.kinds)
+    assert calm.session.deviation < documented.session.deviation < rough.session.deviation
+    assert calm.kind.deviation < documented.kind.deviation < rough.kind.deviation
+    assert min(calm.session.dof, calm.kind.dof) > documented.kind.dof
+    fp32 = cases(tmp_path / "3", wild).case(FP16.reference).priors
+    assert fp32.kind == FP32_TOLERANCE.kinds, "what it borrows nothing about"
+
+
+def test_where_the_clock_is_watched_sessions_are_taken_to_differ_less(tmp_path: Path) -> None:
+    watched = replace(cases(tmp_path, {}), device=FakeDevice(steady_clock=True))
+    assert watched.case(FP16).priors.session == STEADY_SESSIONS_DIFFER
 
 
 @pytest.mark.parametrize("has_frozen_reference", [True, False])
@@ -192,7 +234,7 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
     fp16 = replace(FP16, workload=replace(FP16.workload, frozen_source=source))
     wide, narrow = (0.9, 0.95, 1.0, 1.05, 1.1), (0.98, 0.99, 1.0, 1.01, 1.02)
     entries = {
-        name: stored(ratios=ratios)
+        name: stored(latency=(latency(ratios),))
         for name, ratios in (
             ("fp32", wide),
             ("fp16", wide),
@@ -202,9 +244,9 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
         )
     }
     found = cases(tmp_path, entries)
-    logs = {name: entry.log_ratios for name, entry in entries.items()}
+    logs = {name: entry.latency[0].log_ratios for name, entry in entries.items()}
     techniques = [logs[name] for name in ("bf16", "sdpa", "channels_last")]
-    of_fp16, of_fp32 = found.case(fp16).prior, found.case(fp16.reference).prior
+    of_fp16, of_fp32 = found.case(fp16).priors.process, found.case(fp16.reference).priors.process
     if has_frozen_reference:
         assert of_fp16 == spread_of([logs["fp32"], *techniques]) != NO_PRIOR
         assert of_fp32 == spread_of([logs["fp16"], *techniques]) != NO_PRIOR

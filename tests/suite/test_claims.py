@@ -11,7 +11,7 @@ import pytest
 from fixtures.devices import Device
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
-from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario

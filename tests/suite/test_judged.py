@@ -44,7 +44,7 @@ def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path
     store(tmp_path, "simulated", "bf16")
     result = run(tmp_path, "-k", BF16)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
-    assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 0 of 1;" in result.stdout
+    assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 0 of 1;" in result.stdout
     without = "latency, memory, counts, host calls: nothing recorded here yet; record"
     assert f"not judged on storybook: {without}" in result.stdout
     assert "storybook-bf16: peak memory 1.42 MiB, simulated 512.00 MiB (-99.7 %)" in result.stdout
@@ -69,7 +69,8 @@ def test_a_run_with_entries_says_that_the_latency_of_each_was_judged(tmp_path: P
     assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
     result = run(tmp_path, "-k", BF16)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
-    assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged of 1 of 1;" in result.stdout
+    said = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 1 of 1, limit "
+    assert said in result.stdout
     assert "storybook (weights: embedded) on fake" in result.stdout
 
 

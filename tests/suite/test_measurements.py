@@ -6,7 +6,7 @@ import itertools
 import re
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
 from fixtures.measuring.sampler import Sampler
-from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.images import Images
 from fixtures.records.likeness import FP32, FROZEN, STORED
@@ -35,7 +35,7 @@ from fixtures.techniques.technique import less
 from fixtures.verdicts.case import Case
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
-from tests.support.runs import entry, timing
+from tests.support.runs import HARDWARE, entry, latency, timing
 
 SCENARIO = find_scenario("storybook-256", "vae_tiling")
 REFERENCE = SCENARIO.reference
@@ -83,10 +83,10 @@ class Bench:
 
     def _case(self, scenario: Scenario) -> Case:
         timed = timing_of(scenario, FakeDevice())
-        stored = entry(ratios=(1.0,) * 5)  # the reference took 98 to 102 ms
-        recorded = replace(stored.recorded, timing=timed)
-        stored = replace(stored, recorded=recorded)
-        return Case(scenario.id, stored if self.stored else None, {}, timing=timed)
+        reference_ms = (98.0, 99.0, 100.0, 101.0, 102.0)
+        session = latency((1.0,) * 5, judged_ms=reference_ms, timing=timed)
+        stored = entry(latency=(session,)) if self.stored else None
+        return Case(scenario.id, stored, {}, hardware=HARDWARE, timing=timed)
 
     def _stored_images(self, scenario: Scenario) -> Images | None:
         found = self.stored_images.get(scenario.technique.id)

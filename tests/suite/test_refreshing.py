@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.baselines import Entry, Sampled
+from fixtures.records.baselines import Entry
 from fixtures.records.run import RESULTS, RunRecord
 from fixtures.scenarios import scenarios
 from fixtures.settings import REPOSITORY, Settings
@@ -19,7 +19,7 @@ from fixtures.suite.refreshing import TimeLimit, is_of_this_refresh
 from fixtures.suite.selecting import value_of
 from tests.support import fake_bench
 from tests.support.running import run_suite
-from tests.support.runs import entry
+from tests.support.runs import entry, latency
 
 CHOSEN = "[storybook-sdpa] or [storybook-bf16] or [storybook-fp32]"
 
@@ -48,7 +48,7 @@ def test_what_a_part_recorded_is_left_by_the_next_whatever_failed_between(tmp_pa
     assert first.stdout.index("storybook-fp32] PASSED") < first.stdout.index("storybook-sdpa]")
     assert "Baseline written:" in first.stdout
     assert entries_of(folder).keys() == {"fp32", "sdpa"}
-    assert len(entries_of(folder)["sdpa"].ratios) == 6
+    assert len(entries_of(folder)["sdpa"].latency[0].ratios) == 6
     records = RESULTS.read(report / "results.json").scenarios
     assert records["storybook-sdpa"].speedup is not None, "over fp32's samples of this part"
 
@@ -102,24 +102,24 @@ SOFTWARE, HERE, ELSEWHERE = {"torch": "2.13"}, {"processor": "A"}, {"processor":
 
 
 @pytest.mark.parametrize(
-    ("changes", "replaces_samples", "expected"),
+    ("changes", "session", "timed", "expected"),
     [
-        ({}, False, True),
-        ({"reason": "another"}, False, False),
-        ({"software": {"torch": "2.12"}}, False, False),
-        ({"hardware": ELSEWHERE}, False, False),
-        ({"hardware": ELSEWHERE, "sampled": Sampled("2026-01-01", "abc", {})}, False, True),
-        ({"hardware": ELSEWHERE, "sampled": Sampled("2026-01-01", "abc", {})}, True, False),
+        ({}, {}, True, True),
+        ({"reason": "another"}, {}, True, False),
+        ({"software": {"torch": "2.12"}}, {}, True, False),
+        ({}, {"software": {"torch": "2.12"}}, True, False),
+        ({}, {"hardware": ELSEWHERE}, True, False),
+        ({}, {"hardware": ELSEWHERE}, False, True),
     ],
 )
 def test_which_entry_is_of_this_refresh(
-    changes: dict[str, Any], replaces_samples: bool, expected: bool
+    changes: dict[str, Any], session: dict[str, Any], timed: bool, expected: bool
 ) -> None:
-    facts = {"reason": "why", "software": SOFTWARE, "hardware": HERE, **changes}
-    stored = replace(entry(), recorded=replace(entry().recorded, **facts))
-    settings = Settings(reason="why", replace_samples=replaces_samples)
+    made = latency(**{"software": SOFTWARE, "hardware": HERE, **session})
+    recorded = replace(entry().recorded, **{"reason": "why", "software": SOFTWARE, **changes})
     run = RunRecord(software=dict(SOFTWARE), hardware=dict(HERE))
-    assert is_of_this_refresh(stored, settings, run) is expected
+    stored = entry(recorded=recorded, latency=(made,))
+    assert is_of_this_refresh(stored, Settings(reason="why"), run, timed=timed) is expected
 
 
 def test_the_table_of_the_docs_comes_first_and_the_reference_before_it() -> None:

@@ -16,7 +16,7 @@ from fixtures.scenarios import Scenario, groups_of, scenarios
 from fixtures.suite.sharding import UNKNOWN_S, cost_s, shard
 from tests.support import fake_bench
 from tests.support.running import run_suite
-from tests.support.runs import entry
+from tests.support.runs import entry, latency
 
 FOUND = scenarios(["storybook", "storybook-256", "sd15"])
 NAMES = groups_of(FOUND)
@@ -89,10 +89,10 @@ def test_there_is_no_other_shard(number: int, of: int) -> None:
 
 def test_a_slow_scenario_costs_more_and_an_unknown_one_something() -> None:
     assert cost_s(None) == UNKNOWN_S
-    slow, fast = (cost_s(entry(judged_ms=(ms, ms), ratios=(1.0, 1.0))) for ms in (5000.0, 100.0))
+    slow, fast = (cost_s(entry(latency=(latency(judged_ms=(ms,) * 5),))) for ms in (5000.0, 100.0))
     assert slow > fast > ROUNDS_S
     many, few, unknown = (
-        cost_s(entry(judged_ms=(), ratios=(), counts=Counts(totals)))
+        cost_s(entry(latency=(), counts=Counts(totals)))
         for totals in ({OPERATIONS: 10_000}, {OPERATIONS: 100}, {})
     )
     assert many == 100 * few

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fixtures.records.baselines import Entry, Provenance
+from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.host_work import Calls, HostCalls, HostWork
 from fixtures.records.outcome import Outcome, Verdict
@@ -24,12 +25,29 @@ def counts(**operations: int) -> Counts:
     return Counts({OPERATIONS: sum(operations.values())}, kinds)
 
 
+RECORDED = Provenance("2026-01-31", "0123456789ab", SOFTWARE, "test")
+
+
+def latency(ratios: Sequence[float] = (), **changes: Any) -> LatencySession:
+    """A session whose processes saw these ratios, with some fields replaced."""
+    ratios = ratios or (0.98, 0.99, 1.0, 1.01, 1.02)
+    fields: dict[str, Any] = {
+        "date": RECORDED.date,
+        "commit": RECORDED.commit,
+        "software": SOFTWARE,
+        "hardware": HARDWARE,
+        "timing": {},
+        "judged_ms": tuple(100 * ratio for ratio in ratios),
+        "ratios": tuple(ratios),
+    }
+    return LatencySession(**{**fields, **changes})
+
+
 def entry(**changes: Any) -> Entry:
     """A sound entry, with some fields replaced."""
     fields: dict[str, Any] = {
-        "recorded": Provenance("2026-01-31", "0123456789ab", SOFTWARE, HARDWARE, "test"),
-        "judged_ms": (98.0, 99.0, 100.0, 101.0, 102.0),
-        "ratios": (0.98, 0.99, 1.0, 1.01, 1.02),
+        "recorded": RECORDED,
+        "latency": (latency(),),
         "component_peak_bytes": {WHOLE: 512 * MIB, "denoiser": 500 * MIB},
         "counts": counts(mm=1000, add=400),
         "host_work": host_work(),

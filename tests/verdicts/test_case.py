@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fixtures.metrics.images import judge_images
-from fixtures.metrics.latency import LATENCY, RATIO, judge_absolute_latency, judge_ratio
+from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_absolute_latency, judge_ratio
 from fixtures.metrics.operations import COUNTS, judge_counts
 from fixtures.metrics.peak_memory import judge_peak_memory
-from fixtures.records.baselines import Sampled
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.verdicts.case import Case, SideCase
-from tests.metrics.cases import NEWER, SCENARIO, case
-from tests.support.runs import MIB, SOFTWARE, counts, entry, sample, timing
+from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case
+from tests.support.runs import HARDWARE, MIB, SOFTWARE, counts, entry, latency, sample, timing
 
 PEAKS = {"whole": 600 * MIB, "denoiser": 500 * MIB}
 WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
@@ -65,7 +64,7 @@ def test_without_an_entry_the_sentence_says_how_to_record_one(name: str) -> None
 @pytest.mark.parametrize("name", WORSE)
 def test_an_entry_without_the_figures_is_no_baseline_for_them(name: str) -> None:
     judge, _ = WORSE[name]
-    bare = entry(component_peak_bytes={}, counts=Counts(), judged_ms=(), ratios=())
+    bare = entry(component_peak_bytes={}, counts=Counts(), latency=())
     assert judge(case(entry=bare)).outcome is Outcome.NO_BASELINE
 
 
@@ -121,8 +120,9 @@ def test_suspects_are_every_package_that_changed_or_none() -> None:
 
 
 def test_suspects_of_a_latency_are_those_since_it_was_sampled() -> None:
-    sampled = Sampled("2025-12-24", "abc", {**SOFTWARE, "torch": "2.11.0"})
-    on = case(entry=entry(recorded=replace(entry().recorded, sampled=sampled)))
+    older = latency(software={**SOFTWARE, "torch": "2.11.0"})
+    elsewhere = latency(hardware=ELSEWHERE)
+    on = case(entry=entry(latency=(older, elsewhere)))
     assert on.suspects(RATIO) == "changed since the baseline: torch 2.11.0 -> 2.13.0"
     assert on.suspects(LATENCY) == on.suspects(RATIO)
     assert on.suspects(COUNTS) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
@@ -134,9 +134,9 @@ def test_figures_stand_in_the_verdict_as_numbers() -> None:
     assert verdict.limit == pytest.approx(512 * MIB * 1.001)
 
 
-@pytest.mark.parametrize("same_hardware", [True, False])
-def test_memory_counts_and_images_are_judged_on_every_machine(same_hardware: bool) -> None:
-    here = case(same_hardware=same_hardware)
+@pytest.mark.parametrize("hardware", [HARDWARE, ELSEWHERE])
+def test_memory_counts_and_images_are_judged_on_every_machine(hardware: dict[str, Any]) -> None:
+    here = case(hardware=hardware)
     assert judge_peak_memory(here, PEAKS, "ledger").outcome is Outcome.REGRESSION
     assert judge_counts(here, counts(mm=9999, add=400)).outcome is Outcome.REGRESSION
     assert judge_images(here, 0.5, 0.9).outcome is Outcome.REGRESSION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.metrics.images import SEAM, SSIM
-from fixtures.metrics.latency import LATENCY, RATIO, RATIO_TO_BASE
+from fixtures.metrics.latency_verdicts import LATENCY, RATIO, RATIO_TO_BASE
 from fixtures.metrics.operations import COUNTS
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.counts import OPERATIONS, SYNCS, Counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,10 +14,11 @@ from fixtures.records.timing import Sample
 from fixtures.verdicts.statistics import (
     MIN_PROCESS_DEVIATION,
     NO_PRIOR,
+    Priors,
     Spread,
     between_process_deviation,
-    ratio_interval,
     shift_against,
+    shift_elsewhere,
     shift_of,
     speedup_interval,
     spread_of,
@@ -35,11 +37,11 @@ def test_the_deviation_between_processes_has_a_minimum() -> None:
 
 
 def test_an_empty_side_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"at least one sample$"):
-        shift_against([], [0.0])
-    with pytest.raises(ValueError, match="at least one sample of the baseline"):
+    with pytest.raises(ValueError, match="at least one sample of each side"):
+        shift_against([], [[0.0]])
+    with pytest.raises(ValueError, match="at least one sample of each side"):
         shift_against([Sample(0.0, 0.0)], [])
-    with pytest.raises(ValueError, match=r"at least one sample$"):
+    with pytest.raises(ValueError, match="at least one sample of each side"):
         shift_of([])
 
 
@@ -48,9 +50,9 @@ def test_an_empty_side_is_refused() -> None:
 def test_a_slowdown_of_every_sample_moves_the_shift_by_as_much_and_nothing_else(
     new: list[Sample], baseline: list[float], by: float
 ) -> None:
-    before = shift_against(new, baseline)
+    before = shift_against(new, [baseline])
     slower = [Sample(sample.log_ratio + by, sample.standard_error) for sample in new]
-    after = shift_against(slower, baseline)
+    after = shift_against(slower, [baseline])
     assert after.shift == pytest.approx(before.shift + by, abs=1e-9)
     assert after.standard_error == pytest.approx(before.standard_error, rel=1e-6)
 
@@ -60,7 +62,7 @@ def test_a_slowdown_of_every_sample_moves_the_shift_by_as_much_and_nothing_else(
 def test_bounds_enclose_the_shift_and_a_rarer_error_widens_them(
     new: list[Sample], baseline: list[float], error: float
 ) -> None:
-    shift = shift_against(new, baseline)
+    shift = shift_against(new, [baseline])
     assert shift.lower_bound(error) < shift.shift < shift.upper_bound(error)
     assert shift.lower_bound(error / 2) < shift.lower_bound(error)
     assert shift.upper_bound(error / 2) > shift.upper_bound(error)
@@ -68,9 +70,9 @@ def test_bounds_enclose_the_shift_and_a_rarer_error_widens_them(
 
 def test_the_interval_widens_with_the_samples_own_noise_and_with_their_disagreement() -> None:
     baseline = [-0.01, 0.0, 0.01, 0.0, 0.0]
-    calm = shift_against([Sample(0.0, 0.0)] * 3, baseline)
-    noisy = shift_against([Sample(0.0, 0.2)] * 3, baseline)
-    divided = shift_against([Sample(-0.3, 0.0), Sample(0.0, 0.0), Sample(0.3, 0.0)], baseline)
+    calm = shift_against([Sample(0.0, 0.0)] * 3, [baseline])
+    noisy = shift_against([Sample(0.0, 0.2)] * 3, [baseline])
+    divided = shift_against([Sample(-0.3, 0.0), Sample(0.0, 0.0), Sample(0.3, 0.0)], [baseline])
     assert calm.standard_error < noisy.standard_error
     assert calm.standard_error < divided.standard_error
 
@@ -83,7 +85,7 @@ def test_a_bound_is_wrong_as_often_as_stated(processes: int) -> None:
     wrong = dict.fromkeys((0.005, 0.05), 0)
     for _ in range(runs):
         new = [Sample(value, 0.0) for value in generator.normal(0, deviation, processes)]
-        shift = shift_against(new, list(generator.normal(0, deviation, 5)))
+        shift = shift_against(new, [list(generator.normal(0, deviation, 5))])
         for error in wrong:
             wrong[error] += shift.lower_bound(error) > 0
     for error, count in wrong.items():
@@ -92,16 +94,14 @@ def test_a_bound_is_wrong_as_often_as_stated(processes: int) -> None:
 
 @WIDE
 @given(reference=SAMPLES, candidate=SAMPLES)
-def test_a_speed_up_is_the_ratio_of_both_ratios_and_less_certain_than_either(
+def test_a_speed_up_is_the_ratio_of_both_ratios_whichever_comes_first(
     reference: list[Sample], candidate: list[Sample]
 ) -> None:
-    speedup = speedup_interval(reference, candidate)
-    slow, fast = ratio_interval(reference), ratio_interval(candidate)
-    assert speedup.estimate == pytest.approx(slow.estimate / fast.estimate)
+    speedup = speedup_interval(reference, candidate, NO_PRIOR, 0.05)
+    slow, fast = shift_of(reference), shift_of(candidate)
+    assert speedup.estimate == pytest.approx(math.exp(slow.shift - fast.shift))
     assert speedup.low < speedup.estimate < speedup.high
-    width = speedup.high / speedup.low
-    assert width >= max(one.high / one.low for one in (slow, fast)) * (1 - 1e-9)
-    back = speedup_interval(candidate, reference).inverse()
+    back = speedup_interval(candidate, reference, NO_PRIOR, 0.05).inverse()
     assert (back.low, back.estimate, back.high) == pytest.approx(
         (speedup.low, speedup.estimate, speedup.high)
     )
@@ -109,8 +109,8 @@ def test_a_speed_up_is_the_ratio_of_both_ratios_and_less_certain_than_either(
 
 @pytest.mark.parametrize("sides", [([], [Sample(0.0, 0.0)]), ([Sample(0.0, 0.0)], [])])
 def test_a_speed_up_needs_both_sides(sides: tuple[list[Sample], list[Sample]]) -> None:
-    with pytest.raises(ValueError, match="at least one sample of each side"):
-        speedup_interval(*sides)
+    with pytest.raises(ValueError, match="at least one sample"):
+        speedup_interval(*sides, NO_PRIOR, 0.05)
 
 
 def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
@@ -121,13 +121,13 @@ def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
             [Sample(value, 0.0) for value in generator.normal(centre, deviation, 20)]
             for centre in (0.0, math.log(0.5))
         )
-        found = speedup_interval(slow, fast)
+        found = speedup_interval(slow, fast, NO_PRIOR, 0.05)
         missed += not found.low <= 2.0 <= found.high
     assert 0.03 < missed / runs < 0.08
 
 
 def test_more_processes_narrow_the_interval() -> None:
-    one, four = ratio_interval([Sample(0.1, 0.02)]), ratio_interval([Sample(0.1, 0.02)] * 4)
+    one, four = (shift_of([Sample(0.1, 0.02)] * count).interval(0.025) for count in (1, 4))
     assert one.estimate == four.estimate == pytest.approx(math.exp(0.1))
     assert one.low < four.low < four.estimate < four.high < one.high
 
@@ -165,15 +165,15 @@ def test_a_moderated_spread_lies_between_both_and_knows_what_both_know(
 
 def test_what_others_know_narrows_the_interval_of_a_few_processes() -> None:
     new, baseline = [Sample(0.0, 0.0)], [-0.02, 0.0, 0.02]
-    alone = shift_against(new, baseline)
-    helped = shift_against(new, baseline, Spread(0.02, 40))
+    alone = shift_against(new, [baseline])
+    helped = shift_against(new, [baseline], Priors(Spread(0.02, 40)))
     assert helped.upper_bound(0.005) < alone.upper_bound(0.005)
     assert helped.shift == alone.shift
 
 
 def test_a_sample_less_certain_than_processes_differ_counts_with_its_own_uncertainty() -> None:
     baseline = [-0.02, 0.0, 0.02] * 4
-    calm, unsure = (shift_against([Sample(0.0, error)], baseline) for error in (0.001, 0.06))
+    calm, unsure = (shift_against([Sample(0.0, error)], [baseline]) for error in (0.001, 0.06))
     assert unsure.standard_error > calm.standard_error > 0
 
 
@@ -198,3 +198,59 @@ def test_others_lend_their_spread_between_sides() -> None:
     samples = [Sample(0.03, 0.001)] * 2
     alone, moderated = shift_of(samples), shift_of(samples, Spread(0.01, 40.0))
     assert moderated.lower_bound(0.001) > alone.lower_bound(0.001)
+
+
+# Sessions and kinds of processor
+
+CERTAIN_PRIORS = Priors(Spread(0.01, 1e9), Spread(0.02, 1e9), Spread(0.05, 1e9))
+"""Known so well that no figure changes them."""
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 4])
+def test_no_process_makes_the_error_of_sessions_smaller_and_stored_sessions_do(
+    sessions: int,
+) -> None:
+    stored = [[0.0] * 6] * sessions
+    few, many = (shift_against([Sample(0.0, 0.0)] * n, stored, CERTAIN_PRIORS) for n in (1, 10_000))
+    lasting = 0.02 * math.sqrt(1 + 1 / sessions)
+    assert few.lasting_error == many.lasting_error == pytest.approx(lasting, rel=1e-3)
+    of_stored = 0.01**2 / (6 * sessions)
+    assert many.standard_error == pytest.approx(math.sqrt(lasting**2 + of_stored), rel=1e-3)
+    assert few.standard_error > many.standard_error
+
+
+SESSION = st.lists(LOGS, min_size=1, max_size=4)
+
+
+@WIDE
+@given(st.lists(st.lists(SESSION, min_size=1, max_size=3), min_size=1, max_size=4))
+def test_a_new_kind_is_expected_where_the_mean_kind_is_and_never_better_known_than_one_of_those(
+    kinds: list[list[list[float]]],
+) -> None:
+    shift = shift_elsewhere([Sample(0.0, 0.0)], kinds, CERTAIN_PRIORS)
+    means = [np.mean([np.mean(session) for session in kind]) for kind in kinds]
+    assert shift.shift == pytest.approx(-np.mean(means), abs=1e-9)
+    known = shift_against([Sample(0.0, 0.0)], kinds[0], CERTAIN_PRIORS)
+    spread = 0.05**2 * (1 + 1 / len(kinds))
+    assert shift.standard_error**2 >= spread * (1 - 1e-6)
+    if len(kinds) == 1:
+        assert shift.standard_error**2 == pytest.approx(known.standard_error**2 + spread, rel=1e-3)
+
+
+def test_sessions_that_differ_by_more_than_is_documented_widen_the_error() -> None:
+    priors = Priors(session=Spread(0.015, 20.0))
+    calm, wild = (
+        shift_against([Sample(0.0, 0.0)], [[by] * 6, [-by] * 6, [0.0] * 6], priors)
+        for by in (0.01, 0.1)
+    )
+    assert wild.lasting_error > 2 * calm.lasting_error
+    assert calm.shift == wild.shift == pytest.approx(0.0)
+
+
+@WIDE
+@given(new=SAMPLES, error=st.floats(1e-6, 0.4))
+def test_a_bound_of_however_few_and_wild_processes_is_a_finite_factor(
+    new: list[Sample], error: float
+) -> None:
+    factor = shift_of([Sample(100 * one.log_ratio, one.standard_error) for one in new])
+    assert all(math.isfinite(bound) for bound in dataclasses.astuple(factor.interval(error)))

@@ -16,7 +16,7 @@ from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import not_run
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.errors import CommandError
-from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.operations import quantity_of
 from fixtures.records.counts import FLOPS as FLOPS_TOTAL
 from fixtures.records.counts import Counts

@@ -12,7 +12,7 @@ from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.compare.findings import findings_of
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
-from fixtures.metrics.latency import LATENCY
+from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.counts import BYTES_MOVED, OPERATIONS, SYNCS, Counts
 from fixtures.records.host_work import HostWork
 from fixtures.records.outcome import Outcome
