@@ -29,21 +29,18 @@ def declare(extra):
     def apply(workload, device):
         """fp32 with more work in every step."""
         pipeline = workload.load_base(device).to(device.torch_device)
-        forward = pipeline.unet.forward
-        def slowed(sample, *args, **kwargs):
-            extra(sample)
-            return forward(sample, *args, **kwargs)
-        pipeline.unet.forward = slowed
+        conv_in = pipeline.unet.conv_in
+        conv_in.register_forward_hook(lambda module, inputs, output: extra(output))
         yield pipeline
     apply.__name__ = extra.__name__
     technique(family="mine", document="x", activation_check=lambda context: None, min_ssim=0)(apply)
 
 
-def cloning(sample):
-    sample.clone()
+def cloning(hidden):
+    return hidden.clone()
 
 
-def summing(sample):
+def summing(hidden):
     sum(range(60000))
 
 
