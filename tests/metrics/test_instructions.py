@@ -17,7 +17,6 @@ from fixtures.records.instructions import (
     KERNELS,
     NATIVE,
     PYTHON,
-    STEPS,
     Instructions,
 )
 from fixtures.records.outcome import Outcome, Verdict
@@ -26,36 +25,8 @@ from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides
 from fixtures.verdicts.limits import Limits
 from tests.metrics.cases import case
-from tests.support.runs import SOFTWARE, entry
-
-FROZEN = {STEP: 700_000_000, CALL: 3_000_000_000}
-BUILD = {
-    "python": "3.11.7 (6f)",
-    "libc": "glibc 2.36",
-    "valgrind": "3.19.0",
-    "torch": "2.13.0 (c4)",
-}
-
-
-def counted(
-    step: dict[str, int] | None = None,
-    call: dict[str, int] | None = None,
-    functions: dict[str, dict[str, int]] | None = None,
-    **build: str,
-) -> Instructions:
-    """A count with so many more instructions in each step, and in a call besides."""
-    step, call = step or {}, call or {}
-    a_step = {KERNELS: 701_000_000, PYTHON: 15_000_000, NATIVE: 3_000_000, COPIES: 400_000}
-    in_all = {KERNELS: 3_003_000_000, PYTHON: 60_000_000, NATIVE: 9_000_000, COPIES: 1_700_000}
-    return Instructions(
-        {group: n + STEPS * step.get(group, 0) + call.get(group, 0) for group, n in in_all.items()},
-        {group: n + step.get(group, 0) for group, n in a_step.items()},
-        FROZEN,
-        functions or {},
-        {**BUILD, **build},
-        SOFTWARE,
-    )
-
+from tests.support.runs import FROZEN, entry
+from tests.support.runs import instructions as counted
 
 STORED = counted()
 
@@ -72,14 +43,15 @@ def allowed(group: str, part: str) -> int:
 @pytest.mark.parametrize("group", LIMITS)
 @pytest.mark.parametrize("part", [STEP, CALL])
 def test_each_group_has_its_limit_in_a_step_and_in_a_call(group: str, part: str) -> None:
-    name, limit = ("step", "call")[part == CALL], allowed(group, part)
+    limit = allowed(group, part)
     for more, outcome in (
         (limit, Outcome.PASS),
         (limit + 1, Outcome.REGRESSION),
         (-limit, Outcome.PASS),
         (-limit - 1, Outcome.IMPROVEMENT),
     ):
-        verdict = judged(counted(**{name: {group: more}}))
+        changed = {group: more}
+        verdict = judged(counted(step=changed) if part == STEP else counted(call=changed))
         assert verdict.outcome is outcome, more
         if outcome is not Outcome.PASS:
             assert f"{group} {more:+,} {part}" in verdict.sentence
@@ -131,14 +103,14 @@ def test_where_a_build_differs_the_groups_that_depend_on_it_are_not_judged(
     build: dict[str, str], group: str, says: str
 ) -> None:
     others = {other: 10**8 for other in LIMITS if other != group}
-    verdict = judged(counted(step=others, **build))
+    verdict = judged(counted(step=others, build=build))
     assert verdict.outcome is Outcome.PASS
     assert says in verdict.sentence
-    assert judged(counted(step={group: 10**8}, **build)).outcome is Outcome.REGRESSION
+    assert judged(counted(step={group: 10**8}, build=build)).outcome is Outcome.REGRESSION
 
 
 def test_where_all_builds_differ_nothing_is_judged() -> None:
-    verdict = judged(counted(torch="2.14.0 (d5)", python="3.12.1 (aa)"))
+    verdict = judged(counted(build={"torch": "2.14.0 (d5)", "python": "3.12.1 (aa)"}))
     assert verdict.outcome is Outcome.NOT_JUDGED
     assert "python 3.11.7 (6f) -> 3.12.1 (aa), torch 2.13.0 (c4) -> 2.14.0 (d5)" in verdict.sentence
 
@@ -174,11 +146,11 @@ def compared(
     base: Instructions | None, head: Instructions | None, *uncounted: str, allow: float = 0.0
 ) -> list[ComparedFigure]:
     reasons = uncounted or ("", "")
-    records = [
+    before, now = (
         ScenarioRecord("a-fp32", "a", "fp32", "precision", instructions=of, uncounted=reason)
         for of, reason in zip((base, head), reasons, strict=True)
-    ]
-    sides = Sides(SideCase("a-fp32", None, {}), *records, limits=Limits(allowed=allow))
+    )
+    sides = Sides(SideCase("a-fp32", None, {}), before, now, Limits(allowed=allow))
     return instructions.METRIC.compare(sides)
 
 
@@ -199,14 +171,14 @@ def test_a_comparison_has_every_judged_group() -> None:
 
 
 def test_a_comparison_says_what_cannot_be_compared() -> None:
-    figures = compared(STORED, counted(torch="2.14.0 (d5)"))
+    figures = compared(STORED, counted(build={"torch": "2.14.0 (d5)"}))
     unjudged = [one for one in figures if one.verdict.outcome is Outcome.NOT_JUDGED]
     assert [one.verdict.metric for one in unjudged] == [
         "instructions (kernels)",
         "instructions (native)",
     ]
     assert all("torch 2.13.0 (c4) -> 2.14.0 (d5)" in one.reason for one in unjudged)
-    (nothing,) = compared(STORED, counted(torch="2.14.0 (d5)", python="3.12.1 (aa)"))
+    (nothing,) = compared(STORED, counted(build={"torch": "2.14.0 (d5)", "python": "3.12.1 (aa)"}))
     assert nothing.verdict.outcome is Outcome.UNSUPPORTED
 
 

@@ -20,11 +20,12 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.settings import Settings
 from fixtures.suite.instructions import Counts
-from tests.metrics.test_instructions import STORED, counted
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
 from tests.support.running import run_here
+from tests.support.runs import instructions as counted
 
+STORED = counted()
 FOUND = scenarios(["storybook"])[:4]
 FP32 = "[storybook-fp32]"
 RECORD = ("--perf-update-baselines", "--perf-reason", "test", "-k", FP32)

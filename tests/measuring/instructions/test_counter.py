@@ -156,14 +156,14 @@ def test_what_would_not_repeat_elsewhere_is_not_counted(
 def test_without_valgrind_the_reason_is_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(needs.shutil, "which", lambda name: None)
-    monkeypatch.setattr(needs.sys, "platform", "linux")
-    monkeypatch.setattr(needs.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     with closing(InstructionCounter(CpuDevice())) as counter:
         error = refusal(counter)
     assert error.outcome is Outcome.UNSUPPORTED
     assert "apt-get install valgrind" in error.reason
-    monkeypatch.setattr(needs.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
     assert CpuDevice().missing("instructions") == "instructions are counted on x86-64 Linux alone"
 
 
