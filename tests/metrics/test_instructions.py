@@ -59,7 +59,7 @@ def test_each_group_has_its_limit_in_a_step_and_in_a_call(group: str, part: str)
 
 def test_what_every_step_adds_is_not_told_again_of_the_call() -> None:
     sentence = judged(counted(step={PYTHON: 3_000_000})).sentence
-    assert "python +3,000,000 a step (+20.000 %, limit 0.01)" in sentence
+    assert "python +3,000,000 a step (+20.000 %, limit 0.5 %)" in sentence
     assert "a call (" not in sentence
 
 

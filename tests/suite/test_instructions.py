@@ -73,7 +73,7 @@ def test_they_are_stored_judged_and_kept_on_request_alone(tmp_path: Path) -> Non
     assert "1 judged: 1 passed" in run(tmp_path, *chosen, made=[STORED])
     failed = run(tmp_path, *chosen, made=[worse])
     assert "FAILED perf_tests/test_instructions.py::test_instructions[storybook-fp32]" in failed
-    assert "python +3,000,000 a step (+20.000 %, limit 0.01)" in failed
+    assert "python +3,000,000 a step (+20.000 %, limit 0.5 %)" in failed
     assert f"{ASKED} --perf-baselines {tmp_path}" in failed, "what accepts it counts, too"
     assert "722.40 M" in failed, "a column of its own"
 

@@ -16,7 +16,14 @@ from fixtures.measuring.instructions.dumps import (
     read_dump,
     short_name,
 )
-from fixtures.records.instructions import ALLOCATOR, COPIES, KERNELS, NATIVE, PYTHON
+from fixtures.records.instructions import (
+    ALLOCATOR,
+    COPIES,
+    KERNELS,
+    LOOKUPS,
+    NATIVE,
+    PYTHON,
+)
 
 DUMP = """\
 # callgrind format
@@ -89,6 +96,10 @@ def test_groups_have_their_functions_by_short_names() -> None:
     [
         ("/usr/lib/libpython3.12.so.1.0", "PyLong_Add", PYTHON),
         ("/usr/bin/python3.10", "_PyObject_Free", ALLOCATOR),
+        ("/usr/bin/python3.12", "unicodekeys_lookup_unicode", LOOKUPS),
+        ("/usr/bin/python3.10", "lookdict_unicode_nodummy", LOOKUPS),
+        ("/usr/bin/python3.13", "_PyType_LookupRef", LOOKUPS),
+        ("/usr/bin/python3.11", "_PyObject_LookupSpecial", PYTHON),
         ("/usr/bin/python3.10", "PyMemoryView_FromObject", PYTHON),
         ("/x/lib-dynload/math.cpython-311-x86_64-linux-gnu.so", "math_ceil", NATIVE),
         ("/x/torch/lib/libtorch_python.so", "THPVariable_add", NATIVE),
