@@ -179,6 +179,7 @@ def test_a_counted_process_inherits_little(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_calls_are_counted_after_one_that_warms_up(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
+    monkeypatch.setattr(Requests, "__init__", lambda self: None)
     for name in ("start", "toggle", "dump"):
         monkeypatch.setattr(Requests, name, lambda self, name=name: events.append(name))
     for name in ("collect", "freeze", "disable"):
