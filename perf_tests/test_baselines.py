@@ -7,6 +7,7 @@ import pytest
 from fixtures.commands.refresh import differences, record_entry
 from fixtures.devices import Device
 from fixtures.records.baseline_store import BaselineStore
+from fixtures.records.instructions import Instructions
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, scenarios, workload_of
@@ -63,6 +64,7 @@ def test_refresh(
     run_record: RunRecord,
     samples: Iterator[Timing],
     keep: Keep,
+    recounted: Instructions | None,
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure a new entry."""
     case = cases.case(scenario)
@@ -76,6 +78,7 @@ def test_refresh(
         reason=settings.reason,
         samples=samples,
         case=case,
+        instructions=recounted,
         fp32=fp32.timings if fp32 else (),
     )
     run_record.note(differences(scenario, case.entry, entry))

@@ -63,6 +63,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_shard": "2/3",
         "perf_strict": True,
         "perf_all_steps": True,
+        "perf_instructions": True,
         "perf_report": str(tmp_path / "report"),
         "perf_sweep": ["mag_cache.threshold=0.03,1e-1", "taylorseer_cache.interval=4"],
     }
@@ -84,6 +85,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         at_once=2,
         shard=(2, 3),
         strict=True,
+        instructions=True,
         report=tmp_path / "report",
         sweeps=(
             "mag_cache.threshold=0.03",

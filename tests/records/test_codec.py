@@ -139,7 +139,7 @@ def test_equal_records_give_equal_text_whatever_their_order() -> None:
     assert RESULTS.dump(one, sort_keys=True) == RESULTS.dump(two, sort_keys=True)
 
 
-LEFT_OUT = {Entry: {"images", "differences", "figures"}}
+LEFT_OUT = {Entry: {"images", "differences", "figures", "instructions"}}
 """Written only where they say something."""
 
 

@@ -13,7 +13,14 @@ from fixtures.records.run import PAGEABLE, PINNED, RESERVED, WHOLE, RunRecord, S
 from fixtures.records.timing import Interval
 from fixtures.report.columns import COLUMNS
 from fixtures.report.terminal import closing_line, render
-from tests.support.runs import MIB, host_work, run_record, scenario_record, verdict
+from tests.support.runs import (
+    MIB,
+    host_work,
+    instructions,
+    run_record,
+    scenario_record,
+    verdict,
+)
 
 ESCAPE = "\x1b"
 
@@ -92,6 +99,7 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
 def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
     measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
     measured.host_work = host_work()
+    measured.instructions = instructions()
     measured.verdicts.append(verdict(measured.id, metric="activation"))
     measured.verdicts.append(verdict(measured.id, baseline=1.0, limit=1.06))
     titles = row(shown(run_record(measured)), "technique")[1:-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from tests.support.fake_device import FakeDevice
+from tests.support.runs import instructions
 
 NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
 Serve = Callable[..., SideServer]
@@ -70,6 +72,17 @@ def content(server: SideServer, action: Action = "record", technique: str = "bf1
     """What it responds with, as the other end reads it."""
     response = server.respond(Request(action, "storybook", technique))
     return RESPONSE.load(RESPONSE.dump(response), "the response").content
+
+
+def test_a_recording_has_instructions_where_there_is_a_counter(serve: Serve) -> None:
+    without = content(serve(), technique="sdpa")
+    assert isinstance(without, Recording)
+    assert without.record.instructions is None
+    server = serve()
+    server.counter = mock.Mock(count=lambda scenario: instructions())
+    recording = content(server)
+    assert isinstance(recording, Recording)
+    assert recording.record.instructions == instructions()
 
 
 def test_a_recording_has_the_record_the_plan_and_the_images(serve: Serve) -> None:
