@@ -198,13 +198,22 @@ def test_a_core_that_others_use_shows_in_the_share() -> None:
     assert on_core(Busy()).evidence.cpu_share == pytest.approx(0.5, abs=0.02)
 
 
-def test_a_reference_that_did_not_run_beside_is_an_error() -> None:
-    class Idle(FakeTimed):
+def test_rounds_beside_which_the_reference_got_no_time_do_not_count() -> None:
+    class Idle(OnCore):
         def stop_calls(self) -> list[Round]:
-            return []
+            calls = super().stop_calls()
+            return calls if self.placed > idle else []
 
-    with pytest.raises(RuntimeError, match="did not run beside"):
-        finished(concurrent_rounds(SCENARIO, Idle(), FakeTimed(), Plan(1, 1)))
+    core = Core()
+    idle = 1
+    reference, candidate = Idle(core, 0.3), OnCore(core, RATIO)
+    timing = finished(concurrent_rounds(SCENARIO, reference, candidate, Plan(8, 2)))
+    assert timing.groups[0].disturbed == (True, True)
+    assert timing.sample.log_ratio == pytest.approx(math.log(RATIO / 0.3))
+    idle = 8
+    with pytest.raises(ScenarioError, match="the reference got no time beside it") as failed:
+        finished(concurrent_rounds(SCENARIO, Idle(core, 0.3), candidate, Plan(8, 2)))
+    assert failed.value.outcome is Outcome.INCONCLUSIVE
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def _truncate(path: Path) -> None:
 
 def _mistake_the_device(path: Path) -> None:
     stored = json.loads(path.read_text())
-    stored["device"]["key"] = "nvidia-h200"
+    stored["device"] = "nvidia-h200"
     path.write_text(json.dumps(stored))
 
 

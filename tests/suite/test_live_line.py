@@ -81,7 +81,7 @@ def test_a_log_file_gets_no_live_line(options: tuple[str, ...]) -> None:
 
 def test_the_ratio_so_far_has_its_interval_and_before_the_first_sample_there_is_none() -> None:
     assert so_far([]) == ""
-    assert so_far([timing(1.25)] * 2).startswith(", latency ratio 1.250 [1.2")
+    assert so_far([timing(1.25)] * 2).startswith(", latency ratio 1.250 [1.1")
 
 
 @pytest.mark.parametrize(
