@@ -211,23 +211,6 @@ def _sleep_in_late_steps(pipeline: Any) -> None:
     _before_forward(pipeline.unet, step)
 
 
-def _grow(pipeline: Any) -> None:
-    """Do more in every call than in the one before."""
-    import torch
-    from packaging import version
-
-    call, calls = pipeline.encode_prompt, 0
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return call(*args, **kwargs)
-
-    pipeline.encode_prompt = counted
-    parse = partial(version.parse, torch.__version__)
-    _before_forward(pipeline.unet, lambda: [parse() for _ in range(calls)])
-
-
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
     "slow call": _called_within(_slower),
@@ -239,7 +222,6 @@ FAULTS_OF_ALL: dict[str, Fault] = {
     "emptied cache": _altered(_empty_the_cache),
     "loop": _altered(_loop),
     "late sleep": _altered(_sleep_in_late_steps),
-    "growing call": _altered(_grow),
 }
 
 
