@@ -142,11 +142,18 @@ def test_more_python_in_a_forward_fails_by_the_host_s_calls(
     assert named in results["storybook-fp32"]["test_host_calls"]
 
 
-def test_what_comes_late_is_a_fault(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        ("late sleep", "steps, most of all step"),
+        ("growing call", "a step of the next call of the same pipeline does more: host calls +"),
+    ],
+)
+def test_what_comes_late_is_a_fault(fault: str, named: str, tmp_path: Path) -> None:
     chosen = "[storybook-fp32] and (test_faults or test_counters)"
-    results = _run_with("late sleep", chosen, tmp_path)
+    results = _run_with(fault, chosen, tmp_path)
     assert _failed(results["storybook-fp32"]) == {"test_faults"}, results
-    assert "steps, most of all step" in results["storybook-fp32"]["test_faults"]
+    assert named in results["storybook-fp32"]["test_faults"]
 
 
 def _run_with(fault: str, chosen: str, folder: Path) -> dict[str, dict[str, str]]:

@@ -211,6 +211,23 @@ def _sleep_in_late_steps(pipeline: Any) -> None:
     _before_forward(pipeline.unet, step)
 
 
+def _grow(pipeline: Any) -> None:
+    """Do more in every call than in the one before."""
+    import torch
+    from packaging import version
+
+    set_timesteps, calls = pipeline.scheduler.set_timesteps, 0
+
+    def start(*args: Any, **kwargs: Any) -> None:
+        nonlocal calls
+        calls += 1
+        set_timesteps(*args, **kwargs)
+
+    pipeline.scheduler.set_timesteps = functools.wraps(set_timesteps)(start)
+    parse = partial(version.parse, torch.__version__)
+    _before_forward(pipeline.unet, lambda: [parse() for _ in range(10 * calls)])
+
+
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
     "slow call": _called_within(_slower),
@@ -222,6 +239,7 @@ FAULTS_OF_ALL: dict[str, Fault] = {
     "emptied cache": _altered(_empty_the_cache),
     "loop": _altered(_loop),
     "late sleep": _altered(_sleep_in_late_steps),
+    "growing call": _altered(_grow),
 }
 
 
