@@ -86,7 +86,7 @@ def _observe_all(device_key: str, seed: int, with_cost: bool) -> SeenById:
     for workload, technique in order:
         scenario = find_scenario(workload, technique)
         took_s = []
-        for how in (counting, lambda *_: _NotCounted())[: 2 if with_cost else 1]:
+        for how in (counting, lambda *_, **__: _NotCounted())[: 2 if with_cost else 1]:
             host_calls.HostCallCounter = how  # type: ignore[misc, assignment]
             start_s = time.perf_counter()
             observed = observation.observe(scenario, device)
