@@ -7,7 +7,8 @@ import pytest
 from fixtures.metrics.latency import reference_of
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Interval
-from fixtures.report.words import counted, judged, titled
+from fixtures.report.words import judged, titled
+from fixtures.verdicts.quantity import counted
 from tests.support.runs import scenario_record, verdict
 
 
@@ -17,6 +18,9 @@ from tests.support.runs import scenario_record, verdict
 )
 def test_a_noun_agrees_with_its_number(number: int, words: str) -> None:
     assert counted(number, "scenario") == words
+    assert counted(number, "process") == words.replace("scenarios", "processes").replace(
+        "scenario", "process"
+    )
 
 
 def test_fp32_is_timed_against_the_control_workload_and_the_others_against_fp32() -> None:

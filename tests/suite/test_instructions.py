@@ -19,7 +19,7 @@ from fixtures.records.instructions import Instructions
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.settings import Settings
-from fixtures.suite.instructions import Counts
+from fixtures.suite.instructions import InstructionCounts
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
 from tests.support.running import run_here
@@ -33,7 +33,7 @@ ASKED = "--perf-instructions"
 
 
 class FakeCounter:
-    """Counts nothing, and in the order of `made` it finds this."""
+    """InstructionCounts nothing, and in the order of `made` it finds this."""
 
     made: ClassVar[list[Instructions]] = []
 
@@ -88,7 +88,7 @@ def test_all_are_counted_when_the_first_is_asked_for_two_at_a_time() -> None:
         asked.append(scenario.id)
         return STORED
 
-    counts = Counts(count, FOUND, at_once=2, show=shown.append)
+    counts = InstructionCounts(count, FOUND, at_once=2, show=shown.append)
     assert counts.of(FOUND[2]) is STORED
     assert sorted(asked) == sorted(one.id for one in FOUND)
     counts.of(FOUND[0])
@@ -102,7 +102,7 @@ def test_what_one_fails_with_is_its_own() -> None:
             raise ScenarioError(scenario.id, Outcome.BROKEN, "crashed")
         return STORED
 
-    counts = Counts(count, FOUND)
+    counts = InstructionCounts(count, FOUND)
     assert counts.of(FOUND[0]) is STORED
     for _ in range(2):
         with pytest.raises(ScenarioError, match="crashed"):
@@ -111,7 +111,7 @@ def test_what_one_fails_with_is_its_own() -> None:
 
 def test_a_refresh_counts_twice_and_both_have_to_agree() -> None:
     made = iter([STORED, STORED, STORED, counted(step={"native": 20_000})])
-    counts = Counts(lambda scenario: next(made), FOUND[:2], times=2)
+    counts = InstructionCounts(lambda scenario: next(made), FOUND[:2], times=2)
     assert counts.of(FOUND[0]) is STORED
     with pytest.raises(ScenarioError, match=r"differ \(native \+20,000 a step") as caught:
         counts.of(FOUND[1])

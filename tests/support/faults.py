@@ -7,13 +7,11 @@ every technique instead, as a release would. `tests/suite/test_faults.py` says w
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,6 +20,7 @@ import pytest
 from fixtures.devices import Device
 from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, open_rounds
 from fixtures.scenarios import Scenario
+from fixtures.studies.power.losses import LOOP, before_each_call, counted_function
 from fixtures.techniques.registry import CATALOGUE
 from fixtures.techniques.technique import Application
 from fixtures.techniques.wrapping import CalledWithin, Wrapped
@@ -184,22 +183,17 @@ def _empty_the_cache(pipeline: Any) -> None:
 
 def _loop(pipeline: Any) -> None:
     """Two thousand iterations of code that is counted: a loop of the suite's own is not."""
-    import diffusers
-
-    file, namespace = Path(diffusers.__file__).parent / "models" / "looping.py", dict[str, Any]()
-    source = "def loop():\n    for _ in range(2000):\n        pass\n"
-    exec(compile(source, str(file), "exec"), namespace)  # noqa: S102
-    _before_forward(pipeline.unet, namespace["loop"])
+    loop = counted_function(LOOP, "loop", "looping.py")
+    _before_forward(pipeline.unet, lambda: loop(2000))
 
 
 def _sleep_in_late_steps(pipeline: Any) -> None:
     """Sleep for 100 ms in each step from the fourth on, which no timed call reaches."""
-    set_timesteps, taken = pipeline.scheduler.set_timesteps, 0
+    taken = 0
 
-    def start(*args: Any, **kwargs: Any) -> None:
+    def start() -> None:
         nonlocal taken
         taken = 0
-        set_timesteps(*args, **kwargs)
 
     def step() -> None:
         nonlocal taken
@@ -207,7 +201,7 @@ def _sleep_in_late_steps(pipeline: Any) -> None:
         if taken > 3:
             time.sleep(0.1)
 
-    pipeline.scheduler.set_timesteps = functools.wraps(set_timesteps)(start)
+    before_each_call(pipeline, start)
     _before_forward(pipeline.unet, step)
 
 
@@ -216,14 +210,13 @@ def _grow(pipeline: Any) -> None:
     import torch
     from packaging import version
 
-    set_timesteps, calls = pipeline.scheduler.set_timesteps, 0
+    calls = 0
 
-    def start(*args: Any, **kwargs: Any) -> None:
+    def start() -> None:
         nonlocal calls
         calls += 1
-        set_timesteps(*args, **kwargs)
 
-    pipeline.scheduler.set_timesteps = functools.wraps(set_timesteps)(start)
+    before_each_call(pipeline, start)
     parse = partial(version.parse, torch.__version__)
     _before_forward(pipeline.unet, lambda: [parse() for _ in range(10 * calls)])
 
