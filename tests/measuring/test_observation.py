@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,7 @@ from fixtures.measuring.observation import (
     Observation,
     observe,
 )
-from fixtures.metrics.faults import CARRIED_OVER, LATE
+from fixtures.metrics.faults import CARRIED_OVER, ELSEWHERE, LATE
 from fixtures.records.host_work import HostWork
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
@@ -246,16 +248,81 @@ def test_where_no_images_are_compared_the_first_call_is_short_and_nothing_is_tol
     assert pipeline.calls == [{"steps": one} for one in (WARM_UP_STEPS, STEPS, few)]
 
 
-def test_a_switch_that_is_left_behind_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = torch.backends.mkldnn.enabled
-    # So that it is put back after the test.
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", before)
+def flip() -> None:
+    """Change a setting of the whole process."""
+    torch.backends.mkldnn.enabled = not torch.backends.mkldnn.enabled  # type: ignore[assignment]
 
-    def flip() -> None:
-        torch.backends.mkldnn.enabled = not before  # type: ignore[assignment]
 
-    (left,) = observe(fake_scenario(draw, enter=flip), FakeDevice()).left_behind
-    assert left == f"torch.backends.mkldnn.enabled: {before} -> {not before}"
+def patch() -> None:
+    """Put another function in the place of one of torch's, as an import may do, too."""
+    torch.nn.functional.gelu = draw  # type: ignore[assignment]
+
+
+def test_what_is_left_behind_is_named_and_put_back() -> None:
+    enabled, gelu = torch.backends.mkldnn.enabled, torch.nn.functional.gelu
+
+    def both() -> None:
+        flip()
+        patch()
+
+    left = observe(fake_scenario(draw, enter=both), FakeDevice()).left_behind
+    assert left == (
+        f"mkldnn_enabled: {enabled} -> {not enabled}",
+        "patched torch.nn.functional.gelu",
+    )
+    assert torch.backends.mkldnn.enabled == enabled
+    assert torch.nn.functional.gelu is gelu
+
+
+def test_what_happens_but_once_in_a_process_as_imports_do_is_not_named() -> None:
+    gelu, patches = torch.nn.functional.gelu, iter([patch])
+
+    def enter() -> None:
+        next(patches, lambda: None)()
+
+    assert observe(fake_scenario(draw, enter=enter), FakeDevice()).left_behind == ()
+    assert torch.nn.functional.gelu is gelu
+
+
+def test_after_a_failure_the_technique_is_taken_back_and_what_it_left_is_named() -> None:
+    enabled, left_after = torch.backends.mkldnn.enabled, list[str]()
+
+    def give_way(**_: Any) -> None:
+        torch.set_flush_denormal(True)
+        raise KeyError("unet")
+
+    def leave() -> None:
+        left_after.append("the call")
+        raise RuntimeError("what follows says less")
+
+    scenario = fake_scenario(give_way, enter=flip, leave=leave)
+    with pytest.raises(ScenarioError) as caught:
+        observe(scenario, FakeDevice())
+    assert left_after == ["the call"]
+    assert str(caught.value) == (
+        "fake-tried: raised KeyError: 'unet'; it also left behind: "
+        f"mkldnn_enabled: {enabled} -> {not enabled}; flush denormal: False -> True"
+    )
+    assert torch.backends.mkldnn.enabled == enabled
+
+
+@pytest.mark.parametrize(("alone", "fault"), [(True, True), (False, False)])
+def test_work_of_other_threads_is_a_fault_where_none_is_expected(alone: bool, fault: bool) -> None:
+    def work() -> None:
+        end_s = time.thread_time() + 0.1
+        while time.thread_time() < end_s:
+            pass
+
+    def drawn(**_: Any) -> Any:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return IMAGES
+
+    faults = observe(fake_scenario(drawn), FakeDevice(works_in_one_thread=alone)).faults
+    assert (ELSEWHERE in faults) is fault
+    if fault:
+        assert faults[ELSEWHERE].startswith("other threads worked 1")
 
 
 @pytest.mark.parametrize("where", ["enter", "leave", "draw"])

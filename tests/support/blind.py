@@ -40,7 +40,8 @@ def _resident_tensors() -> None:
 
 def _host_calls() -> None:
     PATCH.setattr(
-        "fixtures.devices.host_calls.HostCallCounter.work", lambda counter: HostWork("3.11", 3)
+        "fixtures.devices.host_calls.HostCallCounter.work",
+        lambda counter, telling=None: HostWork("3.11", 3),
     )
 
 

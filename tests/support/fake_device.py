@@ -41,6 +41,7 @@ class FakeDevice:
     warms_up: bool = False
     steady_clock: bool = False
     shares_core: bool = False
+    works_in_one_thread: bool = False
     keeps_memory: bool = False
     all_steps: bool = False
     memory_bytes: float = math.inf

@@ -113,8 +113,8 @@ def test_what_holds_the_call_comes_last() -> None:
 
 
 def test_what_the_lines_switch_is_put_back() -> None:
-    from fixtures.devices.global_state import read_global_state
+    from fixtures.devices.global_state.torch_settings import read_torch_settings
 
-    before = read_global_state()
+    before = read_torch_settings()
     try_configuration(brief("sd15"), [CATALOGUE["tf32"]], DEVICE)
-    assert read_global_state() == before
+    assert read_torch_settings() == before

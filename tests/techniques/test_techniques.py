@@ -17,7 +17,8 @@ import torch
 from fixtures import techniques
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.global_state import changed_state, read_global_state
+from fixtures.devices.global_state import GlobalState
+from fixtures.devices.global_state.torch_settings import read_torch_settings
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE, MODULES
 from fixtures.techniques.placement import group_hooks
@@ -98,7 +99,7 @@ def test_a_technique_is_in_effect_and_leaving_it_restores_everything(technique: 
     kind = "single" if "single" in technique.kinds else technique.kinds[0]
     workload = workload_of(kind)
     reference = reference_images(kind)
-    before = read_global_state()
+    state = GlobalState()
     with DEVICE.entered(), technique.applied(workload, DEVICE) as pipeline:
         workload.draw(pipeline)
         with (
@@ -109,7 +110,7 @@ def test_a_technique_is_in_effect_and_leaving_it_restores_everything(technique: 
         context = ActivationContext(pipeline, trace, snapshots, workload, DEVICE)
         assert technique.activation_check(context) is None
 
-    assert changed_state(before, read_global_state()) == []
+    assert state.put_back() == ()
     for model in models(pipeline).values():
         assert group_hooks(model) == []
         assert not hasattr(model, "_hf_hook")
@@ -134,7 +135,7 @@ def test_the_activation_check_complains_where_the_technique_was_not_applied(
     workload = workload_for(technique)
     other = {"sdpa": "naive_attention", "fp32": "bf16"}.get(technique.id, "fp32")
     pipeline = not_left(other, workload.name)
-    trace, snapshots = Trace(calls={"denoiser": 2}), [Snapshot(DENOISER, read_global_state())]
+    trace, snapshots = Trace(calls={"denoiser": 2}), [Snapshot(DENOISER, read_torch_settings())]
     context = ActivationContext(pipeline, trace, snapshots, workload, DEVICE)
     complaint = technique.activation_check(context)
     assert complaint

@@ -9,8 +9,8 @@ import warnings
 import pytest
 
 from fixtures.commands.errors import CommandError
-from fixtures.devices import Trace, global_state
-from fixtures.devices.global_state import attention_backend_put_back
+from fixtures.devices import Trace
+from fixtures.devices.global_state.switching import attention_backend_put_back
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.counts import Counts
 from fixtures.studies.no_ops import trial
@@ -146,7 +146,7 @@ def test_what_a_call_sets_for_the_whole_process_is_put_back() -> None:
 @pytest.mark.long
 def test_what_a_call_leaves_behind_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "shortened", lambda workload: workload)
-    monkeypatch.setattr(global_state, "attention_backend_put_back", contextlib.nullcontext)
+    monkeypatch.setattr(trial, "state_put_back", contextlib.nullcontext)
     lines = {**CONTROLLED, "math": calls()["math_backend"]}
     workload, device = tiny("flux"), SimulatedDevice("h200")
 

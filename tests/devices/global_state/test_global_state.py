@@ -1,0 +1,162 @@
+"""All that a scenario may leave behind in its process: named once, and put back."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import logging
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from diffusers.models import attention_dispatch
+from diffusers.models.attention_processor import Attention
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fixtures.devices.global_state import GlobalState
+from fixtures.devices.global_state.torch_settings import TORCH_SETTINGS, read_torch_settings
+
+
+def other(*args: Any, **kwargs: Any) -> None:
+    """Stand in for a function of a library."""
+
+
+def hook(*args: Any) -> None:
+    """Do nothing when a module is called."""
+
+
+class Operations(TorchDispatchMode):
+    """A mode of operations that does nothing."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def enter(mode: Any) -> None:
+    """Enter what nobody leaves."""
+    mode().__enter__()
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "default device: None -> meta": lambda: torch.set_default_device("meta"),
+    "default_dtype: torch.float32 -> torch.float64": lambda: torch.set_default_dtype(torch.float64),
+    "num_threads": lambda: torch.set_num_threads(torch.get_num_threads() + 1),
+    "cudnn_benchmark": lambda: setattr(torch.backends.cudnn, "benchmark", True),
+    "deterministic_algorithms": lambda: torch.use_deterministic_algorithms(True, warn_only=True),
+    "mkldnn_enabled": lambda: setattr(torch.backends.mkldnn, "enabled", False),
+    "flash_sdp_enabled": lambda: torch.backends.cuda.enable_flash_sdp(False),
+    "fp32 precision of cuda's conv": lambda: TORCH_SETTINGS.write(
+        "fp32 precision of cuda's conv", "ieee"
+    ),
+    "autocast on the CPU": lambda: torch.set_autocast_enabled("cpu", True),
+    "grad_enabled": lambda: torch.set_grad_enabled(False),
+    "flush denormal": lambda: torch.set_flush_denormal(True),
+    "modes of torch functions": lambda: enter(TorchFunctionMode),
+    "modes of torch operations": lambda: enter(Operations),
+    "hooks of every torch.nn.Module (forward hooks)": lambda: (
+        torch.nn.modules.module.register_module_forward_hook(hook)
+    ),
+    "patched diffusers.models.attention_processor.Attention.forward": lambda: setattr(
+        Attention, "forward", other
+    ),
+    "patched diffusers.models.attention_processor.Attention.added": lambda: setattr(
+        Attention, "added", property(other)
+    ),
+    "patched torch.nn.functional.scaled_dot_product_attention": lambda: setattr(
+        torch.nn.functional, "scaled_dot_product_attention", other
+    ),
+    "patched torch.nn.modules.linear.Linear.forward": lambda: setattr(
+        torch.nn.Linear, "forward", functools.partialmethod(other)
+    ),
+    "patched diffusers.models.attention_dispatch._AttentionBackendRegistry._active_backend": (
+        lambda: attention_dispatch._AttentionBackendRegistry.set_active_backend(
+            attention_dispatch.AttentionBackendName("_native_math")
+        )
+    ),
+    "torch._dynamo.config.recompile_limit": lambda: setattr(
+        torch._dynamo.config, "recompile_limit", 3
+    ),
+    "patched torch._dynamo.eval_frame._stance": lambda: torch.compiler.set_stance("force_eager"),
+    "garbage collector": gc.disable,
+    "garbage thresholds": lambda: gc.set_threshold(7),
+    "recursion limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
+    "NumPy's error handling": lambda: np.seterr(all="raise"),
+    "working directory": lambda: os.chdir("/"),
+    "search path of modules": lambda: sys.path.append("elsewhere"),
+    "environment variable TOKENIZERS_PARALLELISM": lambda: os.environ.update(
+        TOKENIZERS_PARALLELISM="perhaps"
+    ),
+    "environment variable PERF_ADDED": lambda: os.environ.update(PERF_ADDED="secret"),
+    "handler of SIGUSR1": lambda: signal.signal(signal.SIGUSR1, other),
+    "warnings filters": lambda: warnings.simplefilter("ignore", ImportWarning),
+    "level of the logger diffusers": lambda: logging.getLogger("diffusers").setLevel(1),
+    "disabled logging": lambda: logging.disable(logging.ERROR),
+    "trace function": lambda: sys.settrace(other),
+    "standard error": lambda: setattr(sys, "stderr", sys.stdout),
+}
+"""By what is said of it, a change to the process."""
+
+
+@pytest.fixture(autouse=True)
+def imported() -> Iterator[None]:
+    """Import what torch imports late; what is not put back shall spoil no other test."""
+
+    trace, stderr = sys.gettrace(), sys.stderr
+    yield
+    sys.settrace(trace)
+    assert sys.stderr is stderr
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_named_once_and_put_back(name: str) -> None:
+    state = GlobalState()
+    CHANGES[name]()
+    left = [change.what for change in state.put_back()]
+    # To leave some things changes others, too, such as the mode that holds the default device.
+    assert [what for what in left if what.startswith(name)], left
+    assert not any("for good" in what or "secret" in what for what in left)
+    assert state.put_back() == ()
+
+
+def test_nothing_is_named_where_nothing_was_changed_but_what_libraries_do_when_imported() -> None:
+    name, state = "added_by_import", GlobalState()
+    module = type(sys)("diffusers.imported_meanwhile")
+    exec("def added(module): ...", vars(module))  # noqa: S102
+    sys.modules[module.__name__] = module
+    try:
+        setattr(torch.nn.Module, name, module.added)
+        torch.rand(3), np.random.rand(3)
+        assert state.put_back() == ()
+        assert getattr(torch.nn.Module, name) is module.added
+    finally:
+        delattr(torch.nn.Module, name)
+        del sys.modules[module.__name__]
+
+
+def test_what_others_draw_by_chance_does_not_depend_on_it() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    state = GlobalState()
+    torch.rand(7)
+    state.put_back()
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_every_setting_of_torch_can_be_written_as_it_is_read() -> None:
+    before = read_torch_settings()
+    assert len(before) > 50
+    assert {"cudnn_benchmark", "num_threads", "default_dtype"} <= before.keys()
+    # Written but once, None where nothing is set, and what others follow.
+    skipped = {"num_interop_threads", "onednn_allow_tf32", "float32_matmul_precision"}
+    for name in before:
+        if name not in skipped and not name.endswith("allow_tf32"):
+            TORCH_SETTINGS.write(name, before[name])
+    assert read_torch_settings() == before
