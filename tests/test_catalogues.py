@@ -31,7 +31,14 @@ from fixtures.suite.cases import check_catalogues
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, default_workloads
 from tests.support import fake_bench
-from tests.support.own_catalogue import BOTH, TECHNIQUE, WORKLOAD, nothing_kept, written
+from tests.support.own_catalogue import (
+    BOTH,
+    TECHNIQUE,
+    WORKLOAD,
+    nothing_kept,
+    refusal,
+    written,
+)
 from tests.support.running import run_suite
 
 SIDE = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
@@ -103,16 +110,6 @@ def test_a_source_can_be_any_callable(tmp_path: Path) -> None:
 # What is refused
 
 
-def refusal(*paths: str | Path) -> str:
-    with pytest.raises(SettingsError) as caught:
-        load(paths)
-    sentence = str(caught.value)
-    assert sentence.startswith("--perf-catalogue ")
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
-    return sentence
-
-
 def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone.py"
     assert refusal(gone) == (
@@ -137,8 +134,6 @@ def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
         (TECHNIQUE.replace("yield", "return"), 5, "'warmed' must be a generator function that"),
         (TECHNIQUE.replace('"""', "#"), 5, "technique 'warmed' has no docstring, which is its"),
         (TECHNIQUE.replace("0.99", "{'sd15': 0.9}"), 5, "has no min_ssim for other workloads; add"),
-        (TECHNIQUE.replace("0.99", "0.99, kinds=['big']"), 5, "'warmed' has the kind 'big'; kinds"),
-        (TECHNIQUE.replace("0.99", "0.99, speed=2"), 5, "raises TypeError: "),
         (
             WORKLOAD.replace("-tiny", ""),
             9,
@@ -147,11 +142,6 @@ def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
         (WORKLOAD.replace("-tiny", "/tiny"), 9, "'storybook/tiny' cannot name a workload; take"),
         (WORKLOAD.replace("-tiny", "@tiny"), 9, "'storybook@tiny' cannot name a workload; take"),
         (WORKLOAD.replace("-tiny", "_tiny"), 9, "'storybook_tiny' cannot name a workload; take"),
-        (
-            WORKLOAD.replace('"single"', '"big"'),
-            9,
-            "'storybook-tiny' has the kind 'big'; kinds",
-        ),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_refused_with_the_line(
@@ -202,18 +192,6 @@ def test_two_catalogues_of_one_name_or_with_one_id_are_refused(tmp_path: Path) -
     assert f"{other} has the name of another module ({first}); rename it." in refusal(first, other)
     third = written(tmp_path / "c", name="own_others.py")
     assert f"{third}, line " in refusal(third)
-
-
-def test_a_claim_against_no_technique_is_refused(tmp_path: Path) -> None:
-    claiming = TECHNIQUE.replace("0.99", "0.99, claims=[less(LATENCY, than='nothing')]").replace(
-        "import technique",
-        "import technique\n"
-        "from fixtures.metrics.latency import LATENCY\n"
-        "from fixtures.techniques.technique import less",
-    )
-    path = written(tmp_path, claiming)
-    words = f"{path}: technique 'warmed' claims less than 'nothing' needs, which is no technique"
-    assert words in refusal(path)
 
 
 # Where the baselines lie

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from tests.support.odd import ODD, Place, places, spoilt
 from tests.support.runs import (
+    HARDWARE,
+    SOFTWARE,
     counts,
     host_work,
     run_record,
@@ -117,7 +120,7 @@ def stored(path: Path, run: RunRecord = RUN) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("other", ["itself", "a link", "a copy"])
+@pytest.mark.parametrize("other", ["itself", "a link", "a copy", "a later copy"])
 def test_a_part_that_is_given_twice_is_refused(
     other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,7 +131,8 @@ def test_a_part_that_is_given_twice_is_refused(
     elif other == "a link":
         again.symlink_to(part)
     else:
-        stored(again)
+        later = replace(RUN, recorded_at="2026-01-31T10:00:01+00:00")
+        stored(again, later if other == "a later copy" else RUN)
     out = tmp_path / "out"
     assert main(["--merge", str(part), str(again), "--perf-report", str(out)]) == 2
     assert capsys.readouterr().err == (
@@ -140,6 +144,36 @@ def test_a_part_that_is_given_twice_is_refused(
 def test_two_parts_without_a_scenario_may_be_equal(tmp_path: Path) -> None:
     parts = [stored(tmp_path / f"{name}.json", run_record()) for name in ("one", "two")]
     assert main(["--merge", *parts, "--perf-report", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"device_key": "simulated"}, "device cpu -> simulated"),
+        ({"weights": "random"}, "weights each workload's own -> random"),
+        ({"hardware": {**HARDWARE, "threads": 2}}, "threads 1 -> 2"),
+        ({"software": {**SOFTWARE, "diffusers": "0.36.0"}}, "diffusers 0.41.0 -> 0.36.0"),
+    ],
+)
+def test_parts_of_different_runs_are_refused_unless_that_is_asked_for(
+    other: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # An empty shard knows no device, and comes first here.
+    empty = stored(tmp_path / "empty.json", RunRecord())
+    one = stored(tmp_path / "one.json", run_record(scenario_record("fp16", Outcome.PASS)))
+    two = stored(tmp_path / "two.json", run_record(scenario_record("bf16", Outcome.PASS), **other))
+    out = tmp_path / "out"
+    assert main(["--merge", empty, one, two, "--perf-report", str(out)]) == 2
+    assert capsys.readouterr().err == (
+        f"report: --merge: {one} and {two} are no parts of one run ({words}): leave one out, or "
+        "add --merge-different.\n"
+    )
+    assert not out.exists()
+    assert main(["--merge-different", empty, one, two, "--perf-report", str(out)]) == 0
+    whole = RESULTS.read(out / "results.json")
+    assert list(whole.scenarios) == ["storybook-fp16", "storybook-bf16"]
+    [note] = whole.notes
+    assert note.startswith(f"parts of this run differ ({words}): ")
 
 
 @pytest.mark.parametrize("option", [(), ("--merge",)])

@@ -6,7 +6,6 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,7 @@ from fixtures.devices.needs import NEEDS
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.scenarios import chosen_workloads, find_scenario
 from fixtures.settings import REPOSITORY, Settings
-from fixtures.techniques.registry import CATALOGUE, Catalogue
 from fixtures.workloads import default_workloads
-from fixtures.workloads.registry import DeclarationError
 from tests.devices.fake_cuda import FakeCuda
 from tests.test_settings import given_options
 
@@ -78,16 +75,6 @@ def test_every_device_knows_every_need_and_no_other(device: Device) -> None:
         assert reason is None or len(reason) > 10
     with pytest.raises(ValueError, match="unknown need 'magic'"):
         device.missing("magic")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("kind_of_need", ["needs", "timing_needs"])
-def test_a_technique_that_needs_what_no_device_knows_is_refused(kind_of_need: str) -> None:
-    own = Catalogue()
-    needs: dict[str, Any] = {kind_of_need: ("accelerator", "stream")}
-    waits = replace(CATALOGUE["fp32"], id="waits", **needs)
-    with pytest.raises(DeclarationError, match=r"'waits' needs 'stream'.* streams"):
-        own.add(waits)
-    assert not own.techniques
 
 
 def test_the_memory_that_no_peak_exceeds_is_the_devices() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import gc
+import sys
 import weakref
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +20,11 @@ from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import fake_scenario
 
 SCENARIO = fake_scenario(lambda: None)
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise self
 
 
 class Weights:
@@ -38,9 +46,12 @@ def failure(error: BaseException) -> ScenarioError:
         (WorkloadError("No such folder."), "fake-tried: No such folder."),
         (MemoryError("huge"), "fake-tried: ran out of memory on fake (huge); free memory, or"),
         (RuntimeError("CUDA out of memory."), "fake-tried: ran out of memory on fake"),
+        (SystemExit(3), "fake-tried: raised SystemExit: 3"),
+        (CancelledError(), "fake-tried: raised CancelledError: no message"),
+        (MuteError(), "fake-tried: raised MuteError: a message that cannot be printed"),
     ],
 )
-def test_what_raises_is_broken_with_one_sentence(error: Exception, sentence: str) -> None:
+def test_what_raises_is_broken_with_one_sentence(error: BaseException, sentence: str) -> None:
     caught = failure(error)
     assert caught.outcome is Outcome.BROKEN
     assert str(caught).startswith(sentence)
@@ -55,9 +66,28 @@ def test_a_scenario_error_passes_as_it_is() -> None:
     assert failure(undecided) is undecided
 
 
-def test_an_interrupt_is_no_broken_scenario() -> None:
-    with pytest.raises(KeyboardInterrupt), scenario_errors(SCENARIO, FakeDevice()):
-        raise KeyboardInterrupt
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="has no groups of exceptions")
+def test_a_group_that_is_no_exception_is_broken_too() -> None:
+    group = vars(builtins)["BaseExceptionGroup"]("two", [SystemExit(), ValueError()])
+    assert str(failure(group)) == "fake-tried: raised BaseExceptionGroup: two (2 sub-exceptions)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        pytest.skip.Exception("no reason"),
+        pytest.fail.Exception("Timeout (>600.0s) from pytest-timeout."),
+        pytest.xfail.Exception("expected"),
+        pytest.exit.Exception("the end"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_is_no_fault_of_the_scenario_passes(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught, scenario_errors(SCENARIO, FakeDevice()):
+        raise error
+    assert caught.value is error
 
 
 def test_a_device_that_the_failure_left_unusable_does_not_hide_it() -> None:

@@ -69,6 +69,13 @@ def test_no_verdict_and_no_figure_of_a_scenario_is_lost() -> None:
     assert run.notes == []
 
 
+def test_a_verdict_that_two_workers_took_counts_once() -> None:
+    """As one process keeps it once: why a scenario is not in effect is said by many tests."""
+    run, broken = RunRecord(), verdict("storybook-fp16", Outcome.BROKEN, "activation")
+    merge(run, [told(run_record(scenario_record("fp16", verdicts=[broken]))) for _ in range(2)])
+    assert run.scenarios["storybook-fp16"].verdicts == [broken]
+
+
 def test_figures_that_differ_are_noted() -> None:
     run = RunRecord()
     merge(run, [told(run_record(scenario_record("fp16", ssim=ssim))) for ssim in (0.7, 0.8, 0.7)])
@@ -124,7 +131,7 @@ def test_the_device_is_taken_over_and_another_one_is_noted() -> None:
         "random",
     )
     (note,) = run.notes
-    assert note.startswith("workers measured on different devices, nvidia-h200 and nvidia-l4: ")
+    assert note.startswith("parts of this run differ (device nvidia-h200 -> nvidia-l4, memory_gib")
 
 
 def test_shards_become_one_run_in_the_order_given() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import catalogues
+from fixtures.settings import SettingsError
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 
@@ -71,3 +72,14 @@ def written(folder: Path, text: str = BOTH, name: str = "own_techniques.py") -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def refusal(*paths: str | Path) -> str:
+    """The sentence by which these catalogues are refused."""
+    with pytest.raises(SettingsError) as caught:
+        catalogues.load(paths)
+    sentence = str(caught.value)
+    assert sentence.startswith("--perf-catalogue ")
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return sentence

@@ -1,0 +1,223 @@
+"""Mistakes in a catalogue of one's own: each is refused when it is read, with the name meant."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.catalogues import load
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads import WORKLOADS
+from tests.support.own_catalogue import TECHNIQUE, WORKLOAD, nothing_kept, refusal, written
+
+TECHNIQUE_WITH = """
+from fixtures.metrics.images import SSIM
+from fixtures.metrics.latency_verdicts import LATENCY
+from fixtures.metrics.peak_memory import PEAK_MEMORY
+from fixtures.techniques.registry import technique
+from fixtures.techniques.technique import less
+
+SOUND = dict(family="mine", document="notes", activation_check=len, min_ssim=0.99)
+
+
+# The mistake is in this line or the next one.
+@technique(**{{**SOUND, **dict({})}})
+def warmed(workload, device, steps=1):
+    'Nothing but fp32, under another name.'
+    yield workload.load(device.base_dtype).to(device.torch_device)
+"""
+WORKLOAD_WITH = """
+from dataclasses import replace
+from fixtures.workloads.registry import workload
+from fixtures.workloads.storybook.workload import CALL, source
+SOUND = dict(kind="single", call=CALL, document="notes")
+workload("storybook-tiny", **{{**SOUND, **dict({})}})(lambda *_, values=True: source)
+"""
+KNOWN_NEEDS = "known are accelerator, streams, cudnn, tf32, "
+KNOWN_KINDS = "known are single, batch, large, transformer, video."
+LIST = "it should be a list or a tuple"
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with nothing_kept(monkeypatch):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        # A name, and the one that was meant.
+        ("needs=('acelerator',)", "needs='acelerator'; the nearest is 'accelerator'."),
+        ("needs=('magic',)", f"needs='magic'; {KNOWN_NEEDS}"),
+        ("timing_needs=['fp16 aritmetic']", "='fp16 aritmetic'; the nearest is 'fp16 arithmetic'."),
+        ("kinds=['big']", f"kinds='big'; {KNOWN_KINDS}"),
+        ("kinds=['singel']", "kinds='singel'; the nearest is 'single'."),
+        ("loads='float61'", "loads='float61'; the nearest is 'float16'."),
+        ("documented_speed_up=2.0", "'documented_speed_up'; the nearest is 'documented_speedup'."),
+        ("claims=[less(PEAK_MEMORY, component='vea')]", "component='vea'; the nearest is 'vae'."),
+        ("claims=[less(PEAK_MEMORY, than='fp23')]", "'fp23' in claims, which is no technique; the"),
+        ("claims=[less(LATENCY, than='magic')]", "in claims, which is no technique; known are fp3"),
+        ("min_ssim={'': 0.9, 'sd51': 0.9}", "'sd51' in min_ssim, which is no workload; the neares"),
+        # A single one where several are taken.
+        ("needs='accelerator'", f"needs='accelerator': {LIST}."),
+        ("timing_needs='clock'", f"timing_needs='clock': {LIST}."),
+        ("libraries='torch'", f"libraries='torch': {LIST}."),
+        ("kinds='single'", f"kinds='single': {LIST}."),
+        ("claims=less(PEAK_MEMORY)", f": {LIST}."),
+        ("kinds=()", "kinds=(): it should be a list or a tuple of one item at least."),
+        # No claim that is compared.
+        ("claims=[less('latency')]", "metric='latency': it should be an instance of Quantity."),
+        ("claims=[less(SSIM)]", "less() compares PEAK_MEMORY, or LATENCY of the whole call, not"),
+        ("claims=[less(LATENCY, component='vae')]", "the whole call, not less latency (vae) than"),
+        # No release and no requirement.
+        ("since='abc'", "since='abc': Invalid version: 'abc'."),
+        ("since=0.36", "since=0.36: it should be a valid string."),
+        ("libraries=('foo bar!',)", "libraries='foo bar!': Expected "),
+        # No such number.
+        ("min_ssim=-1", "min_ssim=-1: it should be greater than or equal to 0 or a dictionary."),
+        ("min_ssim=98", "min_ssim=98: it should be less than or equal to 1 or a dictionary."),
+        ("min_ssim=float('nan')", "min_ssim=nan: it should be "),
+        ("min_ssim='0.9'", "min_ssim='0.9': it should be a valid number or a dictionary."),
+        ("min_ssim=None", "min_ssim=None: it should be a valid number or a dictionary."),
+        ("min_ssim=True", "min_ssim=True: it should be a valid number or a dictionary."),
+        ("min_ssim={'': 0.9, 'sd15': 98}", "min_ssim.sd15=98: it should be less than or equal to"),
+        ("min_ssim={'': float('nan')}", "min_ssim=nan: it should be "),
+        ("documented_speedup=0", "documented_speedup=0: it should be greater than 0."),
+        ("documented_speedup=-1", "documented_speedup=-1: it should be greater than 0."),
+        ("documented_speedup=float('nan')", "documented_speedup=nan: it should be "),
+        ("documented_speedup=float('inf')", "documented_speedup=inf: it should be a finite number"),
+        ("documented_speedup='2'", "documented_speedup='2': it should be a valid number."),
+        # Something else.
+        ("activation_check=None", "activation_check=None: it should be callable."),
+        ("activation_chek=len", "takes no 'activation_chek'; the nearest is 'activation_check'."),
+        ("borders_px=8", "borders_px=8: it should be callable."),
+        ("code=3", "code=3: it should be a valid string or callable."),
+        ("compiled='yes'", "compiled='yes': it should be a valid boolean."),
+        ("family=3", "family=3: it should be a valid string."),
+        ("settings={'sd15': 3}", "settings.sd15=3: it should be a dictionary."),
+        # Settings of nothing, and those that the function does not take.
+        (
+            "settings={'sd51': {}}",
+            "'sd51' in settings, which is no workload of its kinds; the ",
+        ),
+        ("settings={'flux': {}}", "'flux' in settings, which is no workload of its kinds; known"),
+        (
+            "settings={'': {'step': 2}}",
+            "got an unexpected keyword argument 'step'; the nearest is",
+        ),
+    ],
+)
+def test_an_argument_of_a_technique_that_is_none_is_refused(
+    tmp_path: Path, mistake: str, words: str
+) -> None:
+    path = written(tmp_path, TECHNIQUE_WITH.format(mistake))
+    sentence = refusal(path)
+    assert re.match(rf"--perf-catalogue {re.escape(str(path))}, line (11|12): ", sentence)
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("kind='singel'", "kind='singel'; the nearest is 'single'."),
+        ("half='float61'", "half='float61'; the nearest is 'float16'."),
+        ("clasifier=len", "takes no 'clasifier'; the nearest is 'classifier'."),
+        ("classifier=3", "classifier=3: it should be callable."),
+        ("caller=None", "caller=None: it should be callable."),
+        ("call=None", "call=None: it should be an instance of Call."),
+        ("call=replace(CALL, steps=0)", "call.steps=0: it should be greater than 0."),
+        ("call=replace(CALL, width='64')", "call.width='64': it should be a valid integer."),
+        ("timed_steps=0", "timed_steps=0: it should be greater than 0."),
+        ("representative_steps=2.5", "representative_steps=2.5: it should be a valid integer."),
+        ("asked='cat'", f"asked='cat': {LIST}."),
+        ("without=['fp16']", "without=['fp16']: it should be a dictionary."),
+        (
+            "without={'fp61': 'why'}",
+            "'fp61' in without, which is no technique; the nearest",
+        ),
+        ("document=None", "document=None: it should be a valid string."),
+    ],
+)
+def test_an_argument_of_a_workload_that_is_none_is_refused(
+    tmp_path: Path, mistake: str, words: str
+) -> None:
+    path = written(tmp_path, WORKLOAD_WITH.format(mistake))
+    sentence = refusal(path)
+    assert re.match(rf"--perf-catalogue {re.escape(str(path))}, line [56]: ", sentence)
+    assert words in sentence
+
+
+def test_a_workload_that_takes_no_weights_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, WORKLOAD.replace("(weights, dtype, *, values=True)", "(weights)", 1))
+    words = "'storybook-tiny' must be a function (weights, dtype, *, values=True): "
+    assert words in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ("workload", "too many positional arguments"),
+        ("workload, device, steps", "missing a required argument: 'steps'"),
+    ],
+)
+def test_a_technique_that_cannot_be_called_is_refused(
+    tmp_path: Path, parameters: str, words: str
+) -> None:
+    text = TECHNIQUE.replace("(workload, device)", f"({parameters})")
+    assert f"must take a workload, a device and its settings: {words}." in refusal(
+        written(tmp_path, text)
+    )
+
+
+def test_names_may_be_declared_further_down_and_in_another_catalogue(tmp_path: Path) -> None:
+    """And every argument may be what it may be."""
+    arguments = (
+        "min_ssim={'': 0, 'storybook-tiny': 1.0}, claims=(less(PEAK_MEMORY, than='besides'),), "
+        "needs=['values'], timing_needs=(), kinds=('single', 'video'), since='', "
+        "libraries=['torch>=2'], settings={'storybook-tiny': {'steps': 2}}, documented_speedup=2"
+    )
+    first = written(tmp_path, TECHNIQUE_WITH.format(arguments))
+    second = written(tmp_path, WORKLOAD + TECHNIQUE.replace("warmed", "besides"), "own_others.py")
+    load([first, second])
+    warmed = CATALOGUE["warmed"]
+    assert warmed.min_ssim_on("storybook-tiny") == 1.0
+    assert [*filter(warmed.applies_to, WORKLOADS.values())] == [WORKLOADS["storybook-tiny"]]
+
+
+def test_ours_is_read_as_theirs_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    mistaken = replace(CATALOGUE["bf16"], min_ssim={"": 0.9, "sd51": 0.9})
+    monkeypatch.setitem(CATALOGUE.techniques, "bf16", mistaken)
+    sentence = refusal()
+    assert re.match(
+        r"--perf-catalogue \S+/precision.py, line \d+: technique 'bf16' names", sentence
+    )
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        ("SystemExit(3)", "raises SystemExit: 3; fix the file or drop the option."),
+        ("ExceptionGroup('two', [ValueError()])", "raises ExceptionGroup: two (1 sub-exception);"),
+        ("BaseExceptionGroup('two', [SystemExit()])", "raises BaseExceptionGroup: two (1 sub-"),
+        ("Mute()", "raises Mute: a message that cannot be printed; fix the file or"),
+    ],
+)
+def test_whatever_a_catalogue_raises_is_one_sentence(
+    tmp_path: Path, raised: str, words: str
+) -> None:
+    if "Group" in raised and sys.version_info < (3, 11):
+        pytest.skip("Python 3.11 has the first groups of exceptions")
+    mute = "class Mute(Exception):\n    def __str__(self):\n        raise self\n\n"
+    path = written(tmp_path, f"{mute}raise {raised}\n")
+    assert refusal(path).startswith(f"--perf-catalogue {path}, line 5 {words}")
+
+
+def test_an_interrupt_while_a_catalogue_is_read_ends_the_command(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load([written(tmp_path, "raise KeyboardInterrupt\n")])
