@@ -124,7 +124,7 @@ def measure(session: nox.Session, *arguments: str) -> None:
     python = session.cache_dir / SHARED_PYTHON
     if not python.is_file():
         session.error("there is no environment to measure in; make it with: nox -s environment")
-    # diffusers 0.31 moves modules in the order of a set: `sd15-bf16` differs by 10 MiB by the seed.
+    # diffusers up to 0.32 moves modules in the order of a set: `sd15-bf16` differs by 10 MiB by it.
     session.run(python.read_text(), *arguments, env={"PYTHONHASHSEED": "0"})
 
 
