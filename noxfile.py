@@ -13,6 +13,7 @@ The other sessions have environments of their own. All of them take the versions
 from __future__ import annotations
 
 import hashlib
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -124,8 +125,16 @@ def measure(session: nox.Session, *arguments: str) -> None:
     python = session.cache_dir / SHARED_PYTHON
     if not python.is_file():
         session.error("there is no environment to measure in; make it with: nox -s environment")
-    # diffusers 0.31 moves modules in the order of a set: `sd15-bf16` differs by 10 MiB by the seed.
-    session.run(python.read_text(), *arguments, env={"PYTHONHASHSEED": "0"})
+    # Otherwise nox dies of it, and what it runs goes on.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    session.run(
+        *(python.read_text(), *arguments),
+        # diffusers up to 0.32 moves modules in the order of a set: `sd15-bf16` differs by 10 MiB.
+        env={"PYTHONHASHSEED": "0"},
+        # nox kills half a second after Ctrl-C what has not written its report by then.
+        interrupt_timeout=5,
+        terminate_timeout=60,
+    )
 
 
 @in_environment()

@@ -124,7 +124,7 @@ class Session:
     ran: list[tuple[str, ...]] = field(default_factory=list)
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, *command: str, env: Mapping[str, str] | None = None) -> None:
+    def run(self, *command: str, env: Mapping[str, str] | None = None, **_: float) -> None:
         """Keep a command and the variables that it is given."""
         self.env = env or {}
         self.ran.append(command)
@@ -185,6 +185,29 @@ def test_sessions_share_what_one_installed(toy: Project) -> None:
     assert len({python for python, _, _ in told}) == 1
     assert len(told) == 4
     assert words.count("pip install") == 1
+
+
+@pytest.mark.long
+def test_a_terminated_session_ends_what_it_runs_as_ctrl_c_does(toy: Project) -> None:
+    """nox dies of SIGTERM and what it runs goes on; of Ctrl-C it is killed after half a second."""
+    toy.nox("-s", "perf")
+    ends = "try: time.sleep(60)\nexcept KeyboardInterrupt: time.sleep(2); print('in order')\n"
+    (toy.folder / "pytest" / "__main__.py").write_text(
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.default_int_handler)\n"
+        f"print('started', flush=True)\n{ends}",
+        encoding="utf-8",
+    )
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "nox", "-s", "perf"],
+        cwd=toy.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as nox:
+        assert nox.stdout is not None
+        next(line for line in nox.stdout if line == "started\n")
+        nox.terminate()
+        assert "in order" in nox.communicate(timeout=300)[0]
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ from fixtures.workloads import WORKLOADS as KNOWN_WORKLOADS
 
 DOCUMENTED = Path(__file__).parents[1] / "docs/workflows"
 WORKFLOWS = sorted((Path(__file__).parents[1] / ".github/workflows").glob("*.yml"))
+DOCKERFILE = Path(__file__).parents[1] / ".github/runner/Dockerfile"
 LABELLED = "pull_request"
 
 
@@ -70,8 +71,41 @@ def test_the_commits_are_those_of_the_decision_and_get_no_credentials() -> None:
     assert "permissions" not in PERF["jobs"]["measure"]
 
 
+def on_the_runner() -> dict[str, Any]:
+    """The jobs of which others' code may have been on the machine before."""
+    return {name: job for name, job in PERF["jobs"].items() if "self-hosted" in job["runs-on"]}
+
+
+def test_what_may_write_runs_nothing_and_never_where_a_pull_request_has_run() -> None:
+    assert on_the_runner().keys() == {"measure", "refresh"}
+    for job in on_the_runner().values():
+        assert "permissions" not in job
+        (checkout,) = (step for step in job["steps"] if "checkout" in step.get("uses", ""))
+        assert checkout["with"] == {"persist-credentials": False}
+    (writer,) = (job for job in PERF["jobs"].values() if "permissions" in job)
+    assert (writer["runs-on"], writer["needs"]) == ("ubuntu-latest", "refresh")
+    words = "".join(step.get("run", "") for step in writer["steps"])
+    assert not re.search(r"python|pip|nox", words)
+    uploads, downloads = (
+        [step["with"] for step in job["steps"] if use in step.get("uses", "")]
+        for job, use in ((PERF["jobs"]["refresh"], "/upload-"), (writer, "/download-"))
+    )
+    assert uploads == downloads == [{"name": "baselines", "path": "baselines"}]
+
+
+def test_what_is_proposed_is_measured_in_an_environment_that_no_other_job_has_touched() -> None:
+    """GitHub empties the runner's temporary folder at the start of each job."""
+    (step,) = (step for step in PERF["jobs"]["refresh"]["steps"] if "nox" in step.get("run", ""))
+    assert step["env"]["NOX_ENVDIR"] == "${{ runner.temp }}/environments"
+    commands = {line.split()[0]: line for line in step["run"].splitlines() if line[0] != " "}
+    assert commands.keys() == {"python", '"$RUNNER_TEMP/own/bin/python"'}
+    assert commands["python"].startswith("python -I -m venv ")
+    for line in DOCKERFILE.read_text(encoding="utf-8").splitlines():
+        assert not line.startswith("VOLUME") or "nox" not in line
+
+
 def test_jobs_that_wait_for_one_card_wait_for_each_other() -> None:
-    groups = {job["concurrency"]["group"] for job in PERF["jobs"].values()}
+    groups = {job["concurrency"]["group"] for job in on_the_runner().values()}
     assert len(groups) == 1
     assert "concurrency" not in PERF  # a label that decides nothing would replace a waiting run
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -165,6 +168,33 @@ def test_closing_ends_the_process_whatever_it_does_and_may_be_done_twice() -> No
     process.close()
     assert not process._process.is_alive()
     assert not process._output.parent.exists()
+
+
+def test_one_that_cannot_be_started_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[Connection] = []
+
+    class Full:
+        """A machine that has no room for a process."""
+
+        def Pipe(self) -> tuple[Connection, Connection]:  # noqa: N802
+            ends.extend(multiprocessing.Pipe())
+            return ends[0], ends[1]
+
+        def Process(self, **_: object) -> Full:  # noqa: N802
+            return self
+
+        def start(self) -> None:
+            assert list(tmp_path.iterdir())
+            raise OSError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(fresh_process, "process_context", lambda device: Full())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(OSError, match="temporarily unavailable"):
+        FreshProcess(SCENARIO, "cpu")
+    assert [end.closed for end in ends] == [True, True]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

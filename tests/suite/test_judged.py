@@ -37,6 +37,24 @@ def store(folder: Path, device: str, technique: str) -> Path:
     return baselines.path(device, "storybook")
 
 
+# A run whose figures would not repeat
+
+
+@pytest.mark.parametrize(
+    ("diffusers", "seed", "is_refused"),
+    [("0.32.2", "random", True), ("0.32.2", "0", False), ("0.33.0", "random", False)],
+)
+def test_a_release_whose_peaks_depend_on_the_hash_seed_needs_that_of_the_baselines(
+    diffusers: str, seed: str, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"diffusers": diffusers}
+    monkeypatch.setattr("fixtures.suite.session.software_versions", lambda: versions)
+    result = run(tmp_path, "-k", BF16, environment={"PYTHONHASHSEED": seed})
+    assert (result.returncode == pytest.ExitCode.USAGE_ERROR) == is_refused
+    assert ("diffusers 0.32.2 moves" in result.stderr) == is_refused
+    assert ("set PYTHONHASHSEED=0" in result.stderr) == is_refused
+
+
 # A device that nobody knows
 
 

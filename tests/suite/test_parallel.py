@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.config import Config
 
 from fixtures.scenarios import groups_of, scenarios
+from fixtures.suite.parallel import keep_together
 from tests.support import fake_bench
-from tests.support.running import run_suite
+from tests.support.running import run_here, run_suite
 
 pytest.importorskip("xdist")
 
@@ -166,6 +169,24 @@ def test_techniques_that_are_compared_are_one_group_and_the_reference_joins_none
     assert len(set(groups.values())) > 10
 
 
+def test_a_worker_that_crashed_is_never_replaced() -> None:
+    """It would crash again, or take the accelerator of another one, and xdist may wait for ever."""
+    for refused in (("--max-worker-restart=4",), ("--max-worker-restart=1", "--dist", "loadfile")):
+        result = run_here(*fake_bench.OPTIONS, *TWO, *refused)
+        assert result.returncode == pytest.ExitCode.USAGE_ERROR
+        assert "--max-worker-restart is refused" in result.stderr
+    for words, dist in (
+        ("-n2", "loadgroup"),
+        ("-n2 --max-worker-restart=0", "loadgroup"),
+        ("-n2 --dist=loadfile", "loadfile"),
+        ("--dist=load --tx=2*popen", "load"),
+    ):
+        config = Config.fromdictargs({}, ["perf_tests", *words.split()])
+        keep_together(config)
+        assert config.option.maxworkerrestart == "0"
+        assert config.option.dist == dist
+
+
 # Accelerators
 
 
@@ -195,8 +216,9 @@ def test_accelerators_that_were_chosen_before_stay_chosen(tmp_path: Path) -> Non
     assert pairs == {("gw0", "GPU-a"), ("gw1", "5")}
 
 
-def test_more_workers_than_accelerators_are_refused(tmp_path: Path) -> None:
-    result, pairs = _on_accelerators(tmp_path, 2, "-n", "3")
+@pytest.mark.parametrize("words", [("-n", "3"), ("--dist", "load", "--tx", "3*popen")])
+def test_more_workers_than_accelerators_are_refused(tmp_path: Path, words: Sequence[str]) -> None:
+    result, pairs = _on_accelerators(tmp_path, 2, *words)
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
     assert "-n 3 is refused: there are 2 accelerators" in result.stderr
     assert not pairs

@@ -197,6 +197,9 @@ def test_of_more_than_are_kept_those_unused_for_the_longest_go_if_nobody_uses_th
         return made.python.parent.parent
 
     places = [prepare(version) for version in ("0.30.0", "0.31.0", "0.32.0")]
+    somebody_s = environments.folder / "somebody-s"
+    somebody_s.mkdir()
+    os.utime(somebody_s, (0, 0))
     for number, place in enumerate(places):
         os.utime(place / READY, (time.time() - unused_s + number,) * 2)
     prepare("0.30.0")  # It was the oldest.
@@ -212,6 +215,7 @@ def test_of_more_than_are_kept_those_unused_for_the_longest_go_if_nobody_uses_th
     kept = [place.is_dir() for place in places]
     recently = unused_s < MIN_UNUSED_S
     assert kept == [True, recently or user != "nobody", recently, True]
+    assert somebody_s.is_dir()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: FakeUv) -> None:
