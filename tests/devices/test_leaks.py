@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +13,16 @@ from typing import Any
 import pytest
 import torch
 
+from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.leaks import ALLOWED_BYTES, LeakCheck
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.measuring.observation import observe
+from fixtures.metrics.faults import FILES, LEAK, MEMORY
 from fixtures.records.units import MIB
+from fixtures.scenarios import find_scenario
 from tests.devices.fake_cuda import FakeCuda, Tensor
+from tests.support.fake_scenarios import fake_scenario
 from tests.support.running import run_suite
 
 CPU = torch.device("cpu")
@@ -137,6 +145,79 @@ def test_weights_that_return_to_larger_blocks_are_not_a_leak() -> None:
             model.to(torch.float16)
         assert allocator.allocated_bytes > before + ALLOWED_BYTES
         assert trace.leak is None
+
+
+# On the CPU
+
+STORYBOOK = find_scenario("storybook", "fp32")
+
+
+def test_on_the_cpu_what_a_part_of_the_pipeline_keeps_is_a_leak_and_its_image_is_none() -> None:
+    device, kept = CpuDevice(), list[Any]()
+    with STORYBOOK.running(device) as pipeline:
+
+        def left(keep: Callable[[Any, Any], object], *, compiled: bool = False) -> str | None:
+            handle = pipeline.vae.decoder.register_forward_hook(
+                lambda module, inputs, output: keep(inputs[0], output) and None
+            )
+            with device.observe(pipeline, compiled=compiled) as trace:
+                image = STORYBOOK.workload.draw(pipeline, steps=1)
+                image = image.copy()
+            handle.remove()
+            return trace.leak
+
+        def replace(latents: torch.Tensor, image: torch.Tensor) -> None:
+            kept[:] = [image]
+
+        def in_thread(latents: torch.Tensor, image: torch.Tensor) -> None:
+            thread = threading.Thread(target=lambda: kept.append(image.clone()))
+            thread.start()
+            thread.join()
+
+        def close(latents: torch.Tensor, image: torch.Tensor) -> None:
+            cycle: list[Any] = [image]
+            cycle.append(cycle)
+
+        def alive(size: str, what: str) -> str:
+            return f"a call left {size} allocated; still alive: {what}"
+
+        latents, image = "1 x float32 (1, 4, 16, 16)", "1 x float32 (1, 3, 128, 128)"
+        left(replace)
+        assert left(replace) is None
+        for compiled in (False, True):
+            of = partial(left, compiled=compiled)
+            assert of(lambda latents, image: kept.append(latents)) == alive("4,096 bytes", latents)
+            assert of(lambda latents, image: kept.append(image)) == alive("0.19 MiB", image)
+            assert of(in_thread) == alive("0.19 MiB", image)
+            assert of(close) == f"a call left 0.19 MiB in reference cycles, among them: {image}"
+
+
+def test_on_the_cpu_a_call_s_own_images_are_no_leak_and_each_thing_it_keeps_is_a_fault() -> None:
+    kept: list[Any] = []
+
+    def faults_of(keep: Callable[[torch.Tensor], object]) -> dict[str, str]:
+        def draw(**_: Any) -> Any:
+            images = torch.full((1, 64, 64, 3), 0.5)
+            keep(images)
+            return images.numpy()
+
+        return observe(fake_scenario(draw), CpuDevice()).faults
+
+    def keep(images: torch.Tensor) -> None:
+        reading, writing = os.pipe()
+        kept.append((images, bytearray(10 * MIB), reading, writing))
+
+    assert faults_of(lambda images: None) == {}
+    try:
+        assert faults_of(keep) == {
+            LEAK: "a call left 0.05 MiB allocated; still alive: 1 x float32 (1, 64, 64, 3)",
+            MEMORY: "each further call leaves 10.05 MiB in use",
+            FILES: "each further call leaves 2 files open",
+        }
+    finally:
+        for *_, reading, writing in kept:
+            os.close(reading)
+            os.close(writing)
 
 
 # On CUDA

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
-from diffusers import UNet2DConditionModel
+from diffusers import AutoencoderKL, UNet2DConditionModel
 
 from fixtures.commands.compare import __main__ as command
 from fixtures.commands.compare import remote_side
@@ -43,19 +44,36 @@ def compared(base: RemoteSide, head: RemoteSide, scenario: Scenario) -> Compared
     return Comparing(base, head, EXACT, limits, show=lambda text: None).run([scenario])
 
 
+decode = AutoencoderKL.decode
+
+
+def keeping(self: Any, *arguments: Any, **options: Any) -> Any:
+    """Decode, and keep every result."""
+    results = vars(self).setdefault("results", [])
+    results.append(decode(self, *arguments, **options))
+    return results[-1]
+
+
+CHANGES: dict[str, list[tuple[type, str, Any]]] = {
+    "sound": [],
+    "copy": [(UNet2DConditionModel, "forward", copying)],
+    "keep": [(AutoencoderKL, "decode", keeping)],
+}
+
+
 class ServerHere:
-    """A side's server in this process; that of `copy` copies the denoiser's input."""
+    """A side's server in this process, whose diffusers has the change that its command names."""
 
     both = threading.Lock()
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
-        self.copies = command[0] == "copy"
+        self.changes = CHANGES[command[0]]
         self.server: SideServer | None = None
 
     def exchange(self, line: str, limit_s: float) -> str:
         with self.both, pytest.MonkeyPatch.context() as patch:
-            if self.copies:
-                patch.setattr(UNet2DConditionModel, "forward", copying)
+            for where, name, change in self.changes:
+                patch.setattr(where, name, change)
             return RESPONSE.dump(self.response(line)) + "\n"
 
     def response(self, line: str) -> Response:
@@ -83,6 +101,26 @@ def test_a_copy_of_the_denoisers_input_is_found_and_everything_else_is_equal(
     others = [figure for figure in result.figures if figure.verdict.metric not in failed]
     assert "peak memory" in {figure.verdict.metric for figure in others}
     assert all(figure.base == figure.head for figure in others)
+
+
+def test_a_vae_that_keeps_its_results_is_found_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_side, "LineProcess", ServerHere)
+    monkeypatch.setitem(WORKLOADS, "small", small(batch=2))
+    settings = Settings(device="cpu")
+    base = RemoteSide("base", ["sound"], settings, tmp_path)
+    head = RemoteSide("head", ["keep"], settings, tmp_path)
+    result = Comparing(base, head, ("faults",), Limits(), show=lambda text: None).run(
+        [find_scenario("small", "fp32")]
+    )
+    leak, memory = result.failed
+    assert leak.verdict.metric == "faults (leak)"
+    assert leak.verdict.sentence == (
+        "small-fp32: a call left 0.38 MiB allocated; still alive: 1 x float32 (2, 3, 128, 128)"
+    )
+    assert memory.note == "each further call leaves 0.38 MiB in use"
+    assert result.figures == result.failed
 
 
 @pytest.fixture(scope="module")
