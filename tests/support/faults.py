@@ -71,7 +71,15 @@ def _out_of_memory() -> NoReturn:
     raise MemoryError("DefaultCPUAllocator: can't allocate memory: 1099511627776 bytes")
 
 
-def _raising() -> NoReturn:
+def _poisoning() -> NoReturn:
+    """Raise with everything left as it should not be for whoever comes next."""
+    import torch
+    from diffusers.models.attention_processor import Attention
+
+    torch.autocast("cpu", torch.bfloat16).__enter__()
+    torch.set_default_device("meta")
+    torch.nn.modules.module.register_module_forward_hook(lambda *_: _[-1] * 2)
+    Attention.forward = torch.nn.functional.scaled_dot_product_attention = None  # type: ignore
     raise ZeroDivisionError("injected")
 
 
@@ -121,7 +129,7 @@ FAULTS: dict[str, Fault] = {
     "vae_slicing": _altered(_copy_and_read_back),
     "sdpa": _altered(_step_wrongly),
     "traced_unet": _called_within(_out_of_memory),
-    "autocast": _called_within(_raising),
+    "autocast": _called_within(_poisoning),
     "layerwise_casting": _altered(_draw_nan),
     "first_block_cache": _altered(_PaintedRed),
 }

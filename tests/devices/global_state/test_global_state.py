@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import logging
 import os
 import signal
@@ -138,6 +139,18 @@ def test_nothing_is_named_where_nothing_was_changed_but_what_libraries_do_when_i
     finally:
         delattr(torch.nn.Module, name)
         del sys.modules[module.__name__]
+
+
+def test_a_patch_of_what_was_imported_meanwhile_is_undone_too() -> None:
+    for name in [name for name in sys.modules if "latent_upsample" in name]:
+        del sys.modules[name]
+    state = GlobalState()
+    module = importlib.import_module("diffusers.pipelines.ltx2.latent_upsampler")
+    forward = module.ResBlock.forward
+    module.ResBlock.forward = other
+    patched = state.put_back()[-1].what
+    assert patched == "patched diffusers.pipelines.ltx2.latent_upsampler.ResBlock.forward"
+    assert module.ResBlock.forward is forward
 
 
 def test_what_others_draw_by_chance_does_not_depend_on_it() -> None:
