@@ -91,3 +91,17 @@ def test_fake_tensors_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(2):
             workload.load(HALF)
     assert loads.names == ["a"]
+
+
+def test_what_a_scenario_does_to_its_components_is_not_another_s() -> None:
+    workload = small()
+    first = workload.load(HALF)
+    words = len(first.tokenizer)
+    first.tokenizer.add_tokens(["a word of its own"])
+    first.tokenizer.padding_side = "left"
+    first.scheduler.set_timesteps(3)
+    second = workload.load(HALF)
+    assert len(first.tokenizer) == words + 1
+    assert len(second.tokenizer) == words
+    assert second.tokenizer.padding_side == "right"
+    assert second.scheduler.num_inference_steps is None
