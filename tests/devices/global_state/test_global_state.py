@@ -11,8 +11,11 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -42,7 +45,19 @@ class Operations(TorchDispatchMode):
 
 def enter(mode: Any) -> None:
     """Enter what nobody leaves."""
-    mode().__enter__()
+    ENTERED.append(mode())
+    ENTERED[-1].__enter__()
+
+
+ENTERED: list[Any] = []
+"""Kept: some are left when nobody holds them."""
+
+
+class CustomPass:
+    """An option of a configuration, without a notion of equality."""
+
+    def uuid(self) -> None:
+        """Name no version."""
 
 
 CHANGES: dict[str, Callable[[], object]] = {
@@ -97,7 +112,16 @@ CHANGES: dict[str, Callable[[], object]] = {
     "environment variable PERF_ADDED": lambda: os.environ.update(PERF_ADDED="secret"),
     "handler of SIGUSR1": lambda: signal.signal(signal.SIGUSR1, other),
     "warnings filters": lambda: warnings.simplefilter("ignore", ImportWarning),
-    "level of the logger diffusers": lambda: logging.getLogger("diffusers").setLevel(1),
+    "logger diffusers": lambda: logging.getLogger("diffusers").setLevel(1),
+    "logger torch": lambda: setattr(logging.getLogger("torch"), "disabled", True),
+    "inference mode: False -> True": lambda: enter(torch.inference_mode),
+    "deterministic algorithms warn only": lambda: torch.use_deterministic_algorithms(
+        torch.are_deterministic_algorithms_enabled(), warn_only=True
+    ),
+    "hook of exceptions": lambda: setattr(sys, "excepthook", other),
+    "patched huggingface_hub.snapshot_download": lambda: setattr(
+        huggingface_hub, "snapshot_download", other
+    ),
     "disabled logging": lambda: logging.disable(logging.ERROR),
     "trace function": lambda: sys.settrace(other),
     "standard error": lambda: setattr(sys, "stderr", sys.stdout),
@@ -141,6 +165,51 @@ def test_nothing_is_named_where_nothing_was_changed_but_what_libraries_do_when_i
         del sys.modules[module.__name__]
 
 
+def test_what_breaks_the_reading_of_some_state_leaves_the_rest_to_be_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = GlobalState()
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(signal, "getsignal", None)
+    torch.set_default_dtype(torch.float64)
+    execute = SourceFileLoader.exec_module
+    left = [change.what for change in state.put_back()]
+    assert left[0].startswith("working directory: ")
+    assert left[0].endswith(" -> a folder that was removed")
+    assert "default_dtype: torch.float32 -> torch.float64" in left
+    assert any(what.startswith("state that cannot be read any more") for what in left)
+    assert SourceFileLoader.exec_module is not execute
+    assert Path.cwd() == tmp_path
+
+
+def test_what_dynamo_wraps_when_it_first_compiles_stays() -> None:
+    wrapped = torch.compiler.disable(torch.nn.functional.gelu)
+    gelu = torch.nn.functional.gelu
+    state = GlobalState()
+    torch.nn.functional.gelu = wrapped
+    try:
+        assert state.put_back() == ()
+        assert torch.nn.functional.gelu is wrapped
+    finally:
+        torch.nn.functional.gelu = gelu
+
+
+def test_a_value_that_is_equal_to_no_copy_of_itself_is_not_changed() -> None:
+    config: Any = importlib.import_module("torch._inductor.config")
+    config.post_grad_custom_post_pass = pass_ = CustomPass()
+    try:
+        assert GlobalState().put_back() == ()
+        state = GlobalState()
+        config.post_grad_custom_post_pass = CustomPass()
+        assert len(state.put_back()) == 1
+        assert config.post_grad_custom_post_pass is pass_
+    finally:
+        config.post_grad_custom_post_pass = None
+
+
 def test_a_patch_of_what_was_imported_meanwhile_is_undone_too() -> None:
     for name in [name for name in sys.modules if "latent_upsample" in name]:
         del sys.modules[name]
@@ -170,6 +239,6 @@ def test_every_setting_of_torch_can_be_written_as_it_is_read() -> None:
     # Written but once, None where nothing is set, and what others follow.
     skipped = {"num_interop_threads", "onednn_allow_tf32", "float32_matmul_precision"}
     for name in before:
-        if name not in skipped and not name.endswith("allow_tf32"):
+        if name not in skipped and "CUDA" not in name and not name.endswith("allow_tf32"):
             TORCH_SETTINGS.write(name, before[name])
     assert read_torch_settings() == before
