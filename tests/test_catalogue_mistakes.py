@@ -175,6 +175,15 @@ def test_a_technique_that_cannot_be_called_is_refused(
     )
 
 
+def test_a_decorator_without_arguments_is_refused(tmp_path: Path) -> None:
+    place = written(
+        tmp_path,
+        "from fixtures.techniques.registry import technique\n@technique\ndef mine(): ...\n",
+    )
+    words = "@technique takes its arguments by name, in parentheses, such as (family=…)."
+    assert refusal(place).endswith(words)
+
+
 def test_names_may_be_declared_further_down_and_in_another_catalogue(tmp_path: Path) -> None:
     """And every argument may be what it may be."""
     arguments = (
