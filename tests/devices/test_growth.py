@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -115,3 +117,24 @@ def test_where_the_c_library_does_not_count_its_memory_nothing_is_said_of_it(
 ) -> None:
     monkeypatch.setattr(growth, "_mallinfo2", lambda: None)
     assert faults_of(lambda number: process.allocate(10 * MIB)) == {}
+
+
+def test_what_is_said_and_kept_by_whoever_listens_is_not_the_call_s() -> None:
+    logger, kept = logging.getLogger("tests.growth"), list[logging.LogRecord]()
+    handler = logging.Handler()
+    handler.addFilter(lambda record: bool(kept.append(record)))  # type: ignore[func-returns-value]
+    logger.addHandler(handler)
+
+    def call() -> None:
+        for number in range(300):
+            logger.warning("step %d", number)
+            warnings.warn(f"step {number}", UserWarning, stacklevel=1)
+
+    try:
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            assert growth.GrowthCheck(simulated=False).sentences(call) == {}
+        logger.warning("afterwards")
+        assert [record.getMessage() for record in kept] == ["afterwards"]
+    finally:
+        logger.removeHandler(handler)
