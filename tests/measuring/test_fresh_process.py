@@ -52,8 +52,8 @@ def doing(act: Do, scenario: Scenario) -> Scenario:
 
 
 def work() -> None:
-    """Take some CPU time, since a round of none is impossible."""
-    sum(range(100_000))
+    """Take CPU time for several turns of the kernel's scheduler, so that both sides get some."""
+    sum(range(2_000_000))
 
 
 def tell_where() -> None:
