@@ -49,6 +49,13 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+def refusal_at(line: str, path: Path) -> str:
+    """The sentence by which a catalogue is refused, which names a line like this."""
+    sentence = refusal(path)
+    assert re.match(rf"--perf-catalogue {re.escape(str(path))}, line {line}: ", sentence)
+    return sentence
+
+
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
@@ -116,10 +123,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_an_argument_of_a_technique_that_is_none_is_refused(
     tmp_path: Path, mistake: str, words: str
 ) -> None:
-    path = written(tmp_path, TECHNIQUE_WITH.format(mistake))
-    sentence = refusal(path)
-    assert re.match(rf"--perf-catalogue {re.escape(str(path))}, line (11|12): ", sentence)
-    assert words in sentence
+    assert words in refusal_at("(11|12)", written(tmp_path, TECHNIQUE_WITH.format(mistake)))
 
 
 @pytest.mark.parametrize(
@@ -147,10 +151,7 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
 def test_an_argument_of_a_workload_that_is_none_is_refused(
     tmp_path: Path, mistake: str, words: str
 ) -> None:
-    path = written(tmp_path, WORKLOAD_WITH.format(mistake))
-    sentence = refusal(path)
-    assert re.match(rf"--perf-catalogue {re.escape(str(path))}, line [56]: ", sentence)
-    assert words in sentence
+    assert words in refusal_at("[56]", written(tmp_path, WORKLOAD_WITH.format(mistake)))
 
 
 def test_a_workload_that_takes_no_weights_is_refused(tmp_path: Path) -> None:
