@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 from fixtures.measuring.failures import is_out_of_memory, scenario_errors
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -55,6 +56,42 @@ def test_what_raises_is_broken_with_one_sentence(error: BaseException, sentence:
     caught = failure(error)
     assert caught.outcome is Outcome.BROKEN
     assert str(caught).startswith(sentence)
+
+
+class Pipeline:
+    """As diffusers': a name for each component."""
+
+    def __init__(self, **components: Any) -> None:
+        self.components = components
+
+    def register_modules(self) -> None:
+        """As a pipeline has it."""
+
+
+LIBRARY = {
+    "diffusers/pipelines/pipeline.py": "def call(self):\n  forward(self.components['transformer'])",
+    "diffusers/models/transformer.py": "def forward(self):\n\n  attention(self.block)",
+    "accelerate/hooks.py": "def attention(self):\n  torch_function(self)",
+    "torch/functional.py": "def torch_function(self):\n  raise RuntimeError('mixed dtypes')",
+}
+
+
+def test_a_failure_names_the_component_its_module_and_the_line_of_the_library() -> None:
+    class Attention(torch.nn.Module):
+        pass
+
+    class Transformer(torch.nn.Module):
+        block = Attention()
+
+    names: dict[str, Any] = {}
+    for path, source in LIBRARY.items():
+        exec(compile(source, f"/opt/site-packages/{path}", "exec"), names)  # noqa: S102
+    with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()) as calls:
+        calls.numbered(names["call"])(Pipeline(transformer=Transformer(), vae=None))
+    assert caught.value.reason == (
+        "raised RuntimeError: mixed dtypes (first call, Attention of transformer, "
+        "accelerate/hooks.py:2)"
+    )
 
 
 def test_a_very_long_message_is_shortened() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,6 @@ from fixtures.devices import Trace
 from fixtures.measuring.observation import (
     ANOTHER,
     REPEATS_WITHIN,
-    WARM_UP_STEPS,
     Observation,
     observe,
 )
@@ -58,7 +58,7 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
     seen = observe(fake_scenario(drawn), device)
     telling = fake_scenario(drawn).workload.representative_steps
     another: dict[str, Any] = {"steps": telling, **ANOTHER}
-    assert calls == [another, {"steps": STEPS}, another, another], "the last tells of growth"
+    assert calls == [another, {"steps": STEPS}, *3 * [another]], "the last tells of growth"
     assert np.array_equal(seen.images, IMAGES)
     assert replace(seen, images=IMAGES) == Observation(
         scenario="fake-tried",
@@ -138,7 +138,7 @@ def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
     assert scenario.workload.call.steps == 4
     monkeypatch.setattr(scenario.workload, "representative_steps", telling)
     work = observe(scenario, FakeDevice(lacks=lacks)).host_work
-    assert calls == [telling, 4, telling, *([] if lacks else [telling])]
+    assert calls == [telling, 4, *(1 + (not lacks) + (telling != 4)) * [telling]]
     assert work.steps == telling
     assert ("torch" in work.call.packages) == (not lacks)
     if not lacks:
@@ -223,7 +223,7 @@ def test_a_pipeline_that_keeps_nothing_has_no_fault(
     pipeline = Pipeline(keep)
     assert observe(fake_scenario(pipeline), FakeDevice()).faults == {}
     first, observed, *again = pipeline.calls
-    assert again == [first, first]
+    assert again == [first, first, first]
     assert first != observed
 
 
@@ -243,13 +243,86 @@ def test_what_is_drawn_into_the_same_memory_again_is_told_apart() -> None:
     assert observe(fake_scenario(draw_again), FakeDevice()).carried_over
 
 
-def test_where_no_images_are_compared_the_first_call_is_short_and_nothing_is_told() -> None:
+def test_where_no_images_are_compared_what_is_drawn_is_no_fault() -> None:
     pipeline = Pipeline(KEEPING["that it was called"])
     device = FakeDevice(lacks={"images": "a simulated call draws none"})
-    seen = observe(fake_scenario(pipeline), device)
-    assert seen.faults == {}
-    few = fake_scenario(pipeline).workload.representative_steps
-    assert pipeline.calls == [{"steps": one} for one in (WARM_UP_STEPS, STEPS, few, few)]
+    assert observe(fake_scenario(pipeline), device).faults == {}
+
+
+class Growing(FakeDevice):
+    """The second call and every further one clone once more, and wake the text encoder."""
+
+    observed = 0
+
+    @contextlib.contextmanager
+    def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
+        """What was counted is told once the call has ended."""
+        trace, self.observed = Trace(counts=counts(mm=1)), self.observed + 1
+        yield trace
+        trace.origins = {"aten::mm in Linear": 9, "aten::clone in Linear": self.observed}
+        trace.figures["component calls"] = {"text_encoder (batch of 1)": min(self.observed, 2)}
+
+
+@pytest.mark.parametrize("images", ["", "a simulated call draws none"])
+def test_a_pipeline_whose_later_calls_do_more_is_a_fault(images: str) -> None:
+    device = Growing(lacks={"images": images} if images else {})
+    seen = observe(fake_scenario(draw), device)
+    assert seen.faults == {
+        CARRIED_OVER: "a later call of the same pipeline does more than its first: "
+        "clone in Linear +2, text_encoder (batch of 1) +1"
+    }
+
+
+@pytest.mark.parametrize(("fails_at", "name"), [(1, "first call"), (2, "second call")])
+def test_a_failure_says_which_call_failed(fails_at: int, name: str) -> None:
+    calls = 0
+
+    def drawn(**_: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == fails_at:
+            raise KeyError("unet")
+        return IMAGES
+
+    with pytest.raises(ScenarioError) as caught:
+        observe(fake_scenario(drawn), FakeDevice())
+    assert caught.value.reason == f"raised KeyError: 'unet' ({name})"
+
+
+class Scheduler:
+    """Steps from latents to latents."""
+
+    def step(self, predicted: Any, sample: Any) -> Any:
+        """Nothing to do."""
+
+
+def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
+    """And no share of the call: what is done once is in none, as many as there may be."""
+    cloned, scheduler = 0, Scheduler()
+
+    class Counting(FakeDevice):
+        @contextlib.contextmanager
+        def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
+            trace = Trace(counts=counts(clone=1))
+            trace.reading = lambda: (counts(clone=cloned), {"aten::clone in UNet": cloned})
+            trace.figures["component calls"] = {"denoiser (batch of 2)": STEPS}
+            yield trace
+
+    def drawn(steps: int, **changes: Any) -> Any:
+        nonlocal cloned
+        for _ in range(steps):
+            cloned += 2
+            scheduler.step(torch.zeros(3, 4), torch.zeros(3, 4))
+        cloned += 4 * steps  # the VAE's
+        return IMAGES
+
+    seen = observe(fake_scenario(drawn, scheduler=scheduler), Counting())
+    assert seen.step_counts == counts(clone=2)
+    assert seen.step_origins == {"aten::clone in UNet": 2}
+    assert seen.figures["component calls"] == {
+        "denoiser (batch of 2)": STEPS,
+        "scheduler (batch of 3)": STEPS,
+    }
 
 
 def flip() -> None:
@@ -304,7 +377,7 @@ def test_after_a_failure_the_technique_is_taken_back_and_what_it_left_is_named()
         observe(scenario, FakeDevice())
     assert left_after == ["the call"]
     assert str(caught.value) == (
-        "fake-tried: raised KeyError: 'unet'; it also left behind: "
+        "fake-tried: raised KeyError: 'unet' (first call); it also left behind: "
         f"mkldnn_enabled: {enabled} -> {not enabled}; flush denormal: False -> True"
     )
     assert torch.backends.mkldnn.enabled == enabled
