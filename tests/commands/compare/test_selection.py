@@ -25,3 +25,11 @@ def test_a_pipeline_without_a_workload_is_selected_by_its_weights(tmp_path: Path
 def test_weights_that_are_no_pipeline_are_told_in_pytest_s_words(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"pytest says: .* it has no model_index\.json"):
         selected(Settings(device="simulated", weights=str(tmp_path)), "fp32", "")
+
+
+@pytest.mark.long
+def test_a_workload_that_does_not_run_by_default_is_to_be_named() -> None:
+    with pytest.raises(
+        CommandError, match=r"wan2\.2-5b does not run by default; .*--perf-workload"
+    ):
+        selected(Settings(device="simulated"), "[wan2.2-5b-bf16]", "")
