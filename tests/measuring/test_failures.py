@@ -9,6 +9,7 @@ import sys
 import weakref
 from asyncio import CancelledError
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,3 +217,20 @@ def test_the_pipeline_of_a_failed_call_is_released() -> None:
         make()()
     gc.collect()
     assert held[0]() is None
+
+
+def test_a_package_that_is_absent_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    optional = SimpleNamespace(is_vanished_available=lambda: False)
+    monkeypatch.setitem(sys.modules, "diffusers.utils", optional)
+    for error in (
+        ModuleNotFoundError("No module named 'vanished'", name="vanished.part"),
+        NameError("name 'vanished' is not defined", name="vanished"),
+    ):
+        reason = failure(error).reason
+        assert reason.startswith(f"needs vanished, which is not installed ({type(error).__name__}")
+        assert "by naming it beside diffusers" in reason
+    for error in (
+        NameError("name 'misspelt' is not defined", name="misspelt"),
+        ModuleNotFoundError("No module named 'torch.gone'", name="torch.gone"),
+    ):
+        assert failure(error).reason == f"raised {type(error).__name__}: {error}"

@@ -120,6 +120,8 @@ class FakeLineProcess:
                 raise queue.Empty
             if self.kind == "garble":
                 return Round(1.0, 1.0)
+        if request.action == "draw":
+            return FAILURES.get(self.kind)
         if request.action == "record":
             return recording(self.kind, request, self.folder)
         return timed(self.kind, request)

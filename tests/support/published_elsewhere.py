@@ -40,7 +40,7 @@ class Denoiser:
 def _flux() -> Any:
     from diffusers import FluxTransformer2DModel
 
-    return FluxTransformer2DModel(**flux.TRANSFORMER)
+    return FluxTransformer2DModel(**flux.PUBLISHED["transformer"])
 
 
 def _flux_inputs(device: torch.device) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _flux_inputs(device: torch.device) -> dict[str, Any]:
 def _sdxl() -> Any:
     from diffusers import UNet2DConditionModel
 
-    return UNet2DConditionModel(**sdxl.UNET)
+    return UNet2DConditionModel(**sdxl.PUBLISHED["unet"])
 
 
 def _sdxl_inputs(device: torch.device) -> dict[str, Any]:

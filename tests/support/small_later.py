@@ -13,12 +13,6 @@ from fixtures.workloads import (
     z_image,
 )
 from fixtures.workloads.loading import Source
-from fixtures.workloads.text_encoders import (
-    GEMMA_3_12B,
-    MISTRAL_SMALL_24B,
-    QWEN_2_5_7B,
-    QWEN_2_5_VL_7B,
-)
 from tests.support.smaller import T5, TEXT, VAE
 
 _DECODER = {
@@ -30,12 +24,12 @@ _DECODER = {
     "num_key_value_heads": 1,
 }
 _QWEN = {
-    **QWEN_2_5_7B,
+    **hunyuan_video.PUBLISHED["text_encoder"],
     **_DECODER,
     "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
 }
 _QWEN_VL = {
-    **QWEN_2_5_VL_7B,
+    **qwen_image.PUBLISHED["text_encoder"],
     "text_config": _QWEN,
     "vision_config": {
         "depth": 1,
@@ -85,14 +79,14 @@ SMALL_LATER: dict[str, Source] = {
         vae=VAE,
         text_encoder={
             "text_config": {
-                **MISTRAL_SMALL_24B["text_config"],
+                **flux2.PUBLISHED["text_encoder"]["text_config"],
                 **_DECODER,
                 "head_dim": 16,
                 # The pipeline reads what the tenth, twentieth and thirtieth layer make.
                 "num_hidden_layers": 31,
             },
             "vision_config": {
-                **MISTRAL_SMALL_24B["vision_config"],
+                **flux2.PUBLISHED["text_encoder"]["vision_config"],
                 "hidden_size": 32,
                 "intermediate_size": 32,
                 "num_hidden_layers": 1,
@@ -202,9 +196,13 @@ SMALL_LATER: dict[str, Source] = {
         audio_vae={"ch_mult": (1, 1, 1), "num_res_blocks": 1},
         vocoder={"hidden_channels": 64},
         text_encoder={
-            "text_config": {**GEMMA_3_12B["text_config"], **_DECODER, "head_dim": 16},
+            "text_config": {
+                **ltx2.PUBLISHED["text_encoder"]["text_config"],
+                **_DECODER,
+                "head_dim": 16,
+            },
             "vision_config": {
-                **GEMMA_3_12B["vision_config"],
+                **ltx2.PUBLISHED["text_encoder"]["vision_config"],
                 "hidden_size": 32,
                 "intermediate_size": 32,
                 "num_hidden_layers": 1,

@@ -15,7 +15,6 @@ from fixtures.workloads import sd15
 from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
 from fixtures.workloads.random_weights import random_model
 from fixtures.workloads.sd15 import DDIM, UNIPC
-from fixtures.workloads.text_encoders import CLIP_L
 from tests.support.small_workloads import SMALL, small_workload
 
 CONFIGS = SMALL["sd15"].configs
@@ -128,7 +127,7 @@ def test_schedulers_keep_the_published_noise_schedule() -> None:
 
 def test_the_tokenizer_has_a_token_for_every_byte_and_the_published_ends() -> None:
     vocabulary = byte_vocabulary()
-    assert len(vocabulary) == CLIP_L["vocab_size"]
+    assert len(vocabulary) == CONFIGS["text_encoder"]["vocab_size"]
     assert sorted(vocabulary.values()) == list(range(len(vocabulary)))
     tokenizer = byte_tokenizer()
     numbers = tokenizer("A horse, ünïcode!").input_ids

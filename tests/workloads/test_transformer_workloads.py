@@ -265,7 +265,7 @@ def _full_size_vae() -> Any:
     from diffusers import AutoencoderKLCogVideoX
 
     with torch.device("meta"):
-        return AutoencoderKLCogVideoX(**cogvideox.VAE)
+        return AutoencoderKLCogVideoX(**cogvideox.PUBLISHED["vae"])
 
 
 def test_a_video_of_49_frames_has_9_tiles_of_6_chunks() -> None:

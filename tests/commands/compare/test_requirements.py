@@ -101,19 +101,29 @@ def added(*sides: str) -> list[tuple[str, ...]]:
 
 
 def test_both_sides_share_their_company_where_they_can() -> None:
-    assert added("diffusers==0.36.0", "diffusers==0.42.1") == [("transformers==5.23.0",)] * 2
-    assert added("diffusers==0.30.0", "diffusers==0.38.0") == [("transformers==4.57.6",)] * 2
+    assert added("diffusers==0.37.0", "diffusers==0.42.1") == [("transformers==5.23.0",)] * 2
+    assert [versions[0] for versions in added("diffusers==0.30.0", "diffusers==0.38.0")] == [
+        "transformers==4.57.6"
+    ] * 2
 
 
 def test_where_they_cannot_each_has_its_own() -> None:
-    assert added("diffusers==0.30.0", "diffusers==0.42.1") == [
-        ("transformers==4.57.6",),
-        ("transformers==5.23.0",),
+    assert [versions[0] for versions in added("diffusers==0.30.0", "diffusers==0.42.1")] == [
+        "transformers==4.57.6",
+        "transformers==5.23.0",
     ]
 
 
 def test_what_the_user_names_is_left_alone() -> None:
-    assert added("diffusers==0.36.0 transformers==4.57.3", "torch==2.12.0") == [(), ()]
+    assert added("diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0") == [(), ()]
+    ours = ("transformers==4.57.6",)
+    assert added("diffusers==0.30.0 ftfy==6.2.0", "diffusers==0.38.0 ftfy==6.2.0") == [ours, ours]
+
+
+def test_what_a_pipeline_of_one_side_needs_undeclared_both_have() -> None:
+    needed = ("transformers==5.23.0", "ftfy==6.3.1")
+    assert added("diffusers==0.36.0", "diffusers==0.42.1") == [needed, needed]
+    assert added("diffusers==0.37.0", "diffusers==0.42.1") == [needed[:1], needed[:1]]
 
 
 def test_every_release_from_0_30_on_has_known_company() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from unittest import mock
 
 import numpy as np
 import pytest
+import torch
 
 from fixtures.commands.compare import side_server
 from fixtures.commands.compare.messages import (
@@ -29,6 +30,8 @@ from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
+from fixtures.workloads import Workload
+from fixtures.workloads.layouts import Layout
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import instructions
 
@@ -209,3 +212,36 @@ def test_a_process_that_fails_is_let_go_of(
     content(server, "place")
     assert content(server, "round") == Failure(Outcome.BROKEN, "its process ended with SIGKILL")
     assert not processes[0].is_open
+
+
+def drawn(serve: Serve, monkeypatch: pytest.MonkeyPatch, pipeline: str) -> tuple[object, list[Any]]:
+    """What a side responds with whose diffusers has such a pipeline or not, and its calls."""
+    calls: list[Any] = []
+
+    def load(self: Workload, dtype: torch.dtype) -> Any:
+        Layout(pipeline, {}, {}).pipeline_class()
+        return torch.nn.Identity()
+
+    def draw(self: Workload, pipeline: object, **changes: Any) -> Images:
+        calls.append(changes)
+        return NOISE
+
+    monkeypatch.setattr(Workload, "load", load)
+    monkeypatch.setattr(Workload, "draw", draw)
+    return content(serve(), "draw", "fp32"), calls
+
+
+def test_a_short_call_is_made_and_nothing_said(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert drawn(serve, monkeypatch, "DiffusionPipeline") == (None, [{"steps": 2}])
+
+
+def test_a_release_says_itself_that_it_has_no_such_pipeline(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure, calls = drawn(serve, monkeypatch, "PipelineOfTomorrow")
+    assert isinstance(failure, Failure)
+    assert failure.outcome is Outcome.UNSUPPORTED
+    assert "has no PipelineOfTomorrow; choose a release that has it" in failure.reason
+    assert not calls

@@ -9,7 +9,7 @@ import torch
 from fixtures.workloads import flux, sd3, sdxl
 from fixtures.workloads import pixart as pixart_sigma
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.text_encoders import T5_TOKENS
+from fixtures.workloads.sd3 import T5_TOKENS
 from tests.support.published.figures import STEPS, Run
 from tests.support.published.placing import Place, on_device
 

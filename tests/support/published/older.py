@@ -41,7 +41,9 @@ def older_vae(folder: Path) -> Any:
 
 
 def _made(vae_class: Any, dtype: torch.dtype) -> Any:
-    return random_model(lambda: vae_class.from_config(cogvideox.VAE), dtype).requires_grad_(False)
+    return random_model(
+        lambda: vae_class.from_config(cogvideox.PUBLISHED["vae"]), dtype
+    ).requires_grad_(False)
 
 
 def _placed(vae_class: Any, place: Place) -> Place:

@@ -46,7 +46,9 @@ def cogvideox_encode(*, tiled: bool = False) -> Run:
     def run(device: torch.device) -> None:
         from diffusers import AutoencoderKLCogVideoX
 
-        vae = random_model(lambda: AutoencoderKLCogVideoX(**cogvideox.VAE), torch.bfloat16)
+        vae = random_model(
+            lambda: AutoencoderKLCogVideoX(**cogvideox.PUBLISHED["vae"]), torch.bfloat16
+        )
         vae.to(device)
         if tiled:
             vae.enable_tiling()

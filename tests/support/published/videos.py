@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from fixtures.workloads import cogvideox
+from fixtures.workloads import cogvideox, sd15
 from fixtures.workloads.base import quiet
 from fixtures.workloads.byte_tokenizer import byte_t5_tokenizer
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.text_encoders import CLIP_L, T5_XXL
+from fixtures.workloads.sd3 import T5_XXL
 from tests.support.published.figures import STEPS, Run
 from tests.support.published.placing import Place, on_device
 
@@ -23,17 +23,17 @@ COGVIDEO: dict[str, Any] = {"height": 480, "width": 720, "num_frames": 49}
 # transformer/ and vae/ of https://huggingface.co/THUDM/CogVideoX-2b
 _COGVIDEOX_2B: dict[str, dict[str, Any]] = {
     "transformer": {
-        **cogvideox.TRANSFORMER,
+        **cogvideox.PUBLISHED["transformer"],
         "num_attention_heads": 30,
         "num_layers": 30,
         "use_rotary_positional_embeddings": False,
     },
-    "vae": {**cogvideox.VAE, "scaling_factor": 1.15258426},
+    "vae": {**cogvideox.PUBLISHED["vae"], "scaling_factor": 1.15258426},
 }
 # transformer/ of https://huggingface.co/THUDM/CogVideoX1.5-5B
 COGVIDEOX_15: dict[str, dict[str, Any]] = {
     "transformer": {
-        **cogvideox.TRANSFORMER,
+        **cogvideox.PUBLISHED["transformer"],
         "patch_size_t": 2,
         "patch_bias": False,
         "sample_frames": 81,
@@ -129,7 +129,9 @@ def hunyuan(place: Place) -> Run:
             transformer=random_model(HunyuanVideoTransformer3DModel, torch.bfloat16),
             vae=random_model(AutoencoderKLHunyuanVideo, half),
             scheduler=FlowMatchEulerDiscreteScheduler(),
-            text_encoder_2=random_model(lambda: CLIPTextModel(CLIPTextConfig(**CLIP_L)), half),
+            text_encoder_2=random_model(
+                lambda: CLIPTextModel(CLIPTextConfig(**sd15.PUBLISHED["text_encoder"])), half
+            ),
             tokenizer_2=None,
         )
         place(quiet(pipeline), device)
