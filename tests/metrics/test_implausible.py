@@ -36,6 +36,8 @@ SEEN = Counts(
     operations={"aten::mm": 1000, "aten::add": 400},
     compute_dtypes={"float32": 1000, "float16": 8},
     sync_places={"diffusers/a.py:step (item)": 3},
+    copy_places={"diffusers/a.py:step (to the device)": 2},
+    copy_bytes={"diffusers/a.py:step (to the device)": 2**20},
 )
 HOST = host_work(a_step=600, torch_a_step=5000, once=300)
 
@@ -97,7 +99,7 @@ def test_a_component_that_grew_does_not_hide_one_that_vanished() -> None:
         # A blind view: of the kinds, the dtypes, the places, or of one total.
         ({"operations": {}}, True),
         ({"compute_dtypes": {}}, True),
-        ({"sync_places": {}}, True),
+        *(({view: {}}, True) for view in ("sync_places", "copy_places", "copy_bytes")),
         ({"operations": {"aten::mm": 500, "aten::add": 400}}, True),
         *(({"totals": {**SEEN.totals, name: 0}}, True) for name in SEEN.totals),
         *(
@@ -121,10 +123,7 @@ def test_a_sum_of_counts_that_fell_too_far_is_doubted(
 
 def test_a_baseline_whose_every_count_was_doubled_is_doubted() -> None:
     doubled = Counts(
-        *(
-            {name: 2 * count for name, count in getattr(SEEN, view).items()}
-            for view in ("totals", "operations", "compute_dtypes", "sync_places")
-        )
+        *({name: 2 * count for name, count in view.items()} for view in vars(SEEN).values())
     )
     assert is_doubted(judge_counts(case(entry=entry(counts=doubled)), SEEN))
 

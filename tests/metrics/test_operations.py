@@ -15,7 +15,17 @@ from fixtures.metrics.operations import (
     quantity_of,
     totals,
 )
-from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
+from fixtures.records.counts import (
+    BYTES_MOVED,
+    BYTES_TO_DEVICE,
+    COPIES_TO_DEVICE,
+    COPIES_TO_HOST,
+    FLOPS,
+    LAUNCHES,
+    OPERATIONS,
+    SYNCS,
+    Counts,
+)
 from fixtures.records.outcome import Outcome
 from fixtures.verdicts.case import SideCase
 from tests.metrics.cases import case
@@ -55,6 +65,8 @@ def test_equal_counts_pass_and_one_call_more_or_less_does_not(
         ("totals", "flops"),
         ("compute_dtypes", "float32"),
         ("sync_places", "diffusers/x.py:step (item)"),
+        ("copy_places", "diffusers/x.py:step (to the device)"),
+        ("copy_bytes", "diffusers/x.py:step (to the host)"),
     ],
 )
 def test_every_kind_of_count_is_judged(field: str, name: str) -> None:
@@ -63,6 +75,17 @@ def test_every_kind_of_count_is_judged(field: str, name: str) -> None:
     verdict = judge_counts(case(), more)
     assert verdict.outcome is Outcome.REGRESSION
     assert f"{name} 0 -> 1" in verdict.sentence
+
+
+def test_an_entry_without_places_of_copies_is_judged_by_what_it_has() -> None:
+    place = "diffusers/x.py:step (to the device)"
+    now = replace(BASE, totals={**BASE.totals, COPIES_TO_DEVICE: 3}, copy_places={place: 3})
+    earlier = case(entry=entry(counts=replace(now, copy_places={})))
+    assert judge_counts(earlier, now).outcome is Outcome.PASS
+    more = replace(now, totals={**now.totals, COPIES_TO_DEVICE: 4})
+    assert judge_counts(earlier, more).outcome is Outcome.REGRESSION
+    # Where nothing was copied, no place was left out.
+    assert f"copies at {place} 0 -> 3" in judge_counts(case(entry=entry(counts=BASE)), now).sentence
 
 
 def test_more_of_one_kind_is_a_regression_however_much_less_there_is_of_another() -> None:
@@ -223,5 +246,10 @@ def test_the_parts_that_changed_most_are_named() -> None:
         "diffusers/x.py:step (aten::item) -2, diffusers/y.py:step (aten::item) +1"
     )
     assert parts_changed(BYTES_MOVED, BASE, head) == ""
+    to, back = "x.py:step (to the device)", "x.py:step (to the host)"
+    copied = replace(BASE, copy_places={to: 2, back: 1}, copy_bytes={to: 2**20, back: 8})
+    assert parts_changed(COPIES_TO_DEVICE, BASE, copied) == f"{to} +2"
+    assert parts_changed(BYTES_TO_DEVICE, copied, BASE) == f"{to} -1.00 MiB"
+    assert parts_changed(COPIES_TO_HOST, BASE, copied) == f"{back} +1"
     assert parts_changed(OPERATIONS, BASE, BASE) == ""
     assert "mm -7, clone +5" in judge_total(SIDES, OPERATIONS, head, 0.0).sentence

@@ -68,6 +68,8 @@ def test_every_count_has_a_name_for_people() -> None:
         {"aten::mm": 3},
         {"float16": 2},
         {"diffusers/x.py:step (aten::item)": 1},
+        {"diffusers/x.py:step (to the host)": 4},
+        {"diffusers/x.py:step (to the host)": 16},
     )
     assert counts.labelled() == {
         "operations": 3,
@@ -75,6 +77,8 @@ def test_every_count_has_a_name_for_people() -> None:
         "aten::mm": 3,
         "compute float16": 2,
         "sync at diffusers/x.py:step (aten::item)": 1,
+        "copies at diffusers/x.py:step (to the host)": 4,
+        "bytes copied at diffusers/x.py:step (to the host)": 16,
     }
 
 

@@ -201,8 +201,8 @@ def test_small_known_values_are_read_and_the_wait_is_counted() -> None:
         view += 1
         assert levels.tolist()[:2] == [8, 1.75]
         totals = simulation.meter.counts().totals
-        # .item(), .nonzero(), and .tolist() of its result and of the levels.
-        assert (totals[SYNCS], totals[COPIES_TO_HOST]) == (4, 2)
+        # .item(), .nonzero(), the copy of 7, and .tolist() of positions and of the levels.
+        assert (totals[SYNCS], totals[COPIES_TO_HOST]) == (5, 2)
 
 
 @pytest.mark.parametrize("read", [lambda levels: levels.sum().item(), torch.Tensor.tolist])
