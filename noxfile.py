@@ -174,6 +174,12 @@ def fit(session: nox.Session) -> None:
 
 
 @in_environment()
+def releases(session: nox.Session) -> None:
+    """Which workloads run on which releases: nox -s releases -- --output docs/releases.md."""
+    measure(session, "-m", "fixtures.commands.releases", *session.posargs)
+
+
+@in_environment()
 def power(session: nox.Session) -> None:
     """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
     measure(session, "-m", "fixtures.studies.power", *(session.posargs or ["--help"]))

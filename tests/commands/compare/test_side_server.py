@@ -234,7 +234,7 @@ def drawn(serve: Serve, monkeypatch: pytest.MonkeyPatch, pipeline: str) -> tuple
 def test_a_short_call_is_made_and_nothing_said(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert drawn(serve, monkeypatch, "DiffusionPipeline") == (None, [{"steps": 2}])
+    assert drawn(serve, monkeypatch, "DiffusionPipeline") == (None, [{"steps": 2, "frames": 1}])
 
 
 def test_a_release_says_itself_that_it_has_no_such_pipeline(
