@@ -16,7 +16,8 @@ from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
 from fixtures.workloads.random_weights import random_model
 from fixtures.workloads.sd15 import DDIM, UNIPC
 from fixtures.workloads.text_encoders import CLIP_L
-from tests.support.small_workloads import SMALL, small_workload
+from fixtures.workloads.twins import SMALL
+from tests.support.small_workloads import small_workload
 
 CONFIGS = SMALL["sd15"].configs
 
