@@ -10,10 +10,10 @@ import torch
 
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RESULTS
+from fixtures.workloads.twins import SMALL
 from tests.rehearsal.commands import WORKLOAD, Done, Machine
 from tests.rehearsal.installer import SLOWER
 from tests.rehearsal.machine import HOT, SLOW, UUIDS
-from tests.support.small_workloads import SMALL
 
 pytest.importorskip("xdist")
 pytest.importorskip("uv")

@@ -13,7 +13,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload
 from fixtures.workloads.base import EMBEDDED
 from fixtures.workloads.sd15 import DDIM
-from tests.support.small_workloads import SMALL
+from fixtures.workloads.twins import SMALL
 
 Spoil = Callable[[Any], None]
 SIDE_PX = 128

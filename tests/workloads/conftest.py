@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support.small_workloads import SMALL
+from fixtures.workloads.twins import SMALL
 
 
 @pytest.fixture(scope="module")

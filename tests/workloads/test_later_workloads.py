@@ -12,8 +12,8 @@ import torch
 from fixtures.devices.global_state.switching import one_thread
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
 from fixtures.workloads import BY_NAME, WORKLOADS
-from tests.support.small_later import SMALL_LATER
-from tests.support.small_workloads import FRAMES, small_workload
+from fixtures.workloads.twins import FRAMES, by_name
+from tests.support.small_workloads import small_workload
 
 pytestmark = [
     # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
@@ -24,11 +24,11 @@ pytestmark = [
 
 
 def test_every_workload_has_a_small_copy() -> None:
-    assert set(SMALL_LATER) == {workload.name for workload in BY_NAME}
+    assert set(by_name.BY_NAME) == {workload.name for workload in BY_NAME}
 
 
 # Wan 14B has the layers of 1.3B, only more of them.
-@pytest.mark.parametrize("name", [name for name in SMALL_LATER if name != "wan-14b"])
+@pytest.mark.parametrize("name", [name for name in by_name.BY_NAME if name != "wan-14b"])
 def test_a_small_copy_draws_images_that_depend_on_the_seed(name: str) -> None:
     workload = small_workload(name)
     with one_thread():

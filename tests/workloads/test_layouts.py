@@ -27,7 +27,8 @@ from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.layouts import Layout
 from fixtures.workloads.pipeline_folder import fill_renamed
 from fixtures.workloads.random_weights import kept_in_fp32
-from tests.support.small_workloads import SMALL, small_workload
+from fixtures.workloads.twins.by_default import BY_DEFAULT
+from tests.support.small_workloads import small_workload
 
 pytestmark = [
     # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
@@ -36,7 +37,7 @@ pytestmark = [
 ]
 
 LAYOUTS: dict[str, Layout] = {
-    name: source.layout for name, source in SMALL.items() if name != "sd15"
+    name: source.layout for name, source in BY_DEFAULT.items() if name != "sd15"
 }
 """Those of Stable Diffusion 1.5 are in `test_loading.py`."""
 T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_encoder"}
@@ -79,7 +80,7 @@ def small_pipeline(name: str, dtype: torch.dtype = torch.float32) -> Any:
 
     Its denoiser and one encoder have other weights than a source would draw for them.
     """
-    pipeline = SMALL[name]("", dtype)
+    pipeline = BY_DEFAULT[name]("", dtype)
     if name in T5:
         tokenizer = T5[name].replace("text_encoder", "tokenizer")
         length = getattr(pipeline, tokenizer).model_max_length
@@ -172,7 +173,7 @@ def test_a_loaded_pipeline_draws_what_the_saved_one_draws(
 def test_weights_come_back_in_the_precision_that_random_ones_have(
     name: str, dtype: torch.dtype, saved: Callable[[str], Path]
 ) -> None:
-    pipeline, wanted = on_weights(name, saved(name)).load(dtype), SMALL[name]("", dtype)
+    pipeline, wanted = on_weights(name, saved(name)).load(dtype), BY_DEFAULT[name]("", dtype)
     for component in LAYOUTS[name].models:
         model = getattr(pipeline, component)
         loaded, drawn = model.state_dict(), getattr(wanted, component).state_dict()

@@ -18,7 +18,7 @@ from fixtures.workloads import loading
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.loading import load_pipeline
 from fixtures.workloads.sd15 import DDIM, WORKLOADS
-from tests.support.small_workloads import SMALL
+from fixtures.workloads.twins import SMALL
 
 UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
 

@@ -15,7 +15,8 @@ from fixtures.workloads import sd15
 from fixtures.workloads.byte_tokenizer import byte_tokenizer, byte_vocabulary
 from fixtures.workloads.random_weights import random_model
 from fixtures.workloads.sd15 import DDIM, UNIPC
-from tests.support.small_workloads import SMALL, small_workload
+from fixtures.workloads.twins import SMALL
+from tests.support.small_workloads import small_workload
 
 CONFIGS = SMALL["sd15"].configs
 

@@ -30,8 +30,10 @@ from fixtures.workloads import (
 from fixtures.workloads.byte_tokenizer import T5_SIZE, byte_t5_tokenizer
 from fixtures.workloads.calls import OTHER_PROMPT
 from fixtures.workloads.random_weights import kept_in_fp32
+from fixtures.workloads.twins import FRAMES
+from fixtures.workloads.twins.by_default import BY_DEFAULT
 from tests.support.fake_device import FakeDevice
-from tests.support.small_workloads import FRAMES, SMALL, small_workload
+from tests.support.small_workloads import small_workload
 
 # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -49,7 +51,7 @@ def test_the_workloads_are_the_published_calls() -> None:
             *(call.width, call.height, call.frames, call.steps, call.guidance_scale),
             WORKLOADS[name].half,
         )
-        for name in SMALL
+        for name in BY_DEFAULT
         for call in (WORKLOADS[name].call,)
     }
     assert calls == {
@@ -76,7 +78,7 @@ def test_importing_the_workloads_imports_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", BY_DEFAULT)
 def test_a_small_copy_draws_images_that_depend_on_seed_and_prompt(name: str) -> None:
     workload = small_workload(name)
     pipeline = workload.load(torch.float32)
@@ -90,7 +92,7 @@ def test_a_small_copy_draws_images_that_depend_on_seed_and_prompt(name: str) -> 
     assert not np.array_equal(images, workload.draw(pipeline, prompt="a bowl of fruit", steps=1))
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", BY_DEFAULT)
 def test_a_batch_holds_every_image_once(name: str) -> None:
     workload = small_workload(name)
     images = workload.draw(workload.load(torch.float32), batch=2, steps=1)
@@ -114,7 +116,7 @@ def test_the_images_of_a_batch_have_its_prompts_in_turn() -> None:
     assert not np.allclose(same[1], other[1], atol=1e-4)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", BY_DEFAULT)
 def test_latents_are_drawn_in_fp32_and_reach_the_denoiser_in_its_own_precision(name: str) -> None:
     workload = small_workload(name)
     seen: list[torch.Tensor] = []
@@ -220,7 +222,7 @@ def test_the_t5_tokenizer_pads_cuts_and_masks() -> None:
     assert batch.input_ids[1, -1] == 1
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", BY_DEFAULT)
 def test_every_prompt_fits_every_tokenizer(name: str) -> None:
     pipeline = small_workload(name).load(torch.float32)
     tokenizers = [part for key, part in pipeline.components.items() if "tokenizer" in key]
@@ -251,12 +253,12 @@ def test_what_a_workload_goes_without_is_unsupported_for_its_reason() -> None:
 
 
 def test_scenarios_are_those_that_mean_something() -> None:
-    ids = {scenario.id for scenario in scenarios(SMALL)}
+    ids = {scenario.id for scenario in scenarios(BY_DEFAULT)}
     everywhere = (
         *("fp32", "bf16", "autocast", "layerwise_casting", "model_cpu_offload"),
         *("sequential_cpu_offload", "group_offload_leaf", "group_offload_block"),
     )
-    for name in SMALL:
+    for name in BY_DEFAULT:
         assert {f"{name}-{technique}" for technique in everywhere} <= ids
     assert {"sdxl-fp16", "sd3-fp16", "sdxl-attention_slicing", "sdxl-channels_last"} <= ids
     assert {"flux-torch_compile", "flux-group_offload_stream", "cogvideox-5b-vae_tiling"} <= ids
@@ -293,7 +295,7 @@ def _operations_by_step(scheduler: Any, steps: int) -> list[list[str]]:
 
 
 def _scheduler(name: str) -> Any:
-    small = SMALL.get(name, SMALL["sd15"])
+    small = BY_DEFAULT.get(name, BY_DEFAULT["sd15"])
     scheduler = sd15.UNIPC.scheduler if name == "sd15-4k" else small.scheduler
     return getattr(diffusers, scheduler).from_config(small.configs["scheduler"])
 

@@ -19,8 +19,8 @@ from fixtures.scenarios import chosen_workloads, find_scenario, find_workload
 from fixtures.workloads import WORKLOADS, default_workloads
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration.workload import workload_of_folder
+from fixtures.workloads.twins import SMALL
 from tests.support.configurations import write_pipeline
-from tests.support.small_workloads import SMALL
 
 KNOWN = ["sd15", "sdxl", "sd3", "flux", "cogvideox-5b"]
 
