@@ -326,13 +326,30 @@ def test_a_peak_is_told_by_what_is_alive_then_and_by_the_operations_of_that_modu
     [peak] = found(("fp32", side(), side(alive=conv)))
     assert peak.outcome is Outcome.REGRESSION
     assert peak.cause == "alive at the peak: vae made float16 +256.00 MiB in CausalConv3d"
-    assert peak.moved == "peak memory +25.0 %, peak memory (vae) +25.0 %"
+    assert peak.moved == (
+        "peak memory +256.00 MiB (+25.0 %), peak memory (vae) +256.00 MiB (+25.0 %)"
+    )
     clones = {"aten::clone in CausalConv3d": 60, "aten::_to_copy in Attention": 600}
     peak, casts = found(("fp32", side(), side(clones, alive=conv)))[::-1]
     assert casts.cause == "_to_copy +600 in Attention, clone +60 in CausalConv3d"
     assert peak.cause == (
         "alive at the peak: vae made float16 +256.00 MiB in CausalConv3d (clone +60 there)"
     )
+
+
+def test_weights_are_part_of_every_peak_and_one_finding() -> None:
+    untied = {"vae weights float16": 2 * GIB}
+    base, head = record("fp32", side()), record("fp32", side(alive=untied))
+    peaks = {WHOLE: 9 * GIB, "denoiser": 8 * GIB, "vae": 9 * GIB}
+    base, head = (
+        replace(of, component_peak_bytes={name: n + more for name, n in peaks.items()})
+        for of, more in ((base, 0), (head, GIB))
+    )
+    case = SideCase(base.id, entry(component_peak_bytes=base.component_peak_bytes), {})
+    figures = figures_of(Sides(case, base, head), ("peak_memory",))
+    [one] = findings_of(Compared(run_record(base), run_record(head), figures))
+    assert one.cause == "alive at the peak: vae weights float16 +1.00 GiB"
+    assert one.moved.count("+1.00 GiB") == 3
 
 
 def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
@@ -344,6 +361,12 @@ def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
     assert one.outcome is Outcome.REGRESSION
     assert one.cause == "calls of denoiser (batch of 1) +3, calls of denoiser (batch of 2) -3"
     assert "flops -50.0 %" in one.moved
+
+
+def test_what_moves_most_comes_first_and_not_what_is_called_most() -> None:
+    head = side({"aten::zeros_like in Attention": 40, "aten::_to_copy in Attention": 30})
+    [one] = found(("fp32", side(), head))
+    assert one.cause == "_to_copy +30 in Attention, zeros_like +40 in Attention"
 
 
 def test_a_class_that_was_renamed_is_no_change() -> None:
