@@ -189,7 +189,7 @@ def test_modulation_stays_high_when_a_transformer_is_cast(
     import diffusers
 
     with torch.device("meta"):
-        transformer = getattr(diffusers, model)(**module.TRANSFORMER)
+        transformer = getattr(diffusers, model)(**module.PUBLISHED["transformer"])
     transformer.enable_layerwise_casting(torch.float8_e4m3fn, torch.bfloat16)
     sizes = {True: 0, False: 0}
     for parameter in transformer.parameters():

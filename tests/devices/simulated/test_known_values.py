@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.shadows import MAX_INT_ELEMENTS, shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
@@ -70,3 +71,16 @@ def test_large_floats_stay_unknown() -> None:
     values = torch.randn(300, 300, device=DEVICE)
     with pytest.raises(UnknownValueError):
         (values + torch.zeros(300, 300, device=DEVICE)).sum().item()
+
+
+@pytest.mark.skipif(
+    not hasattr(private.fake_tensor_module, private.NOT_PASSED_ON),
+    reason="this torch makes no fake tensor of another one's attributes",
+)
+def test_a_tensor_that_is_made_of_another_one_s_attributes_has_none_of_its_values() -> None:
+    """transformers 4 makes the empty weights of a model so."""
+    weight = torch.nn.Parameter(torch.ones(3, device=DEVICE))
+    assert shadow_of(weight) is not None
+    vars(weight)["requires_grad"] = True
+    made = type(weight)(weight.to("meta"), **vars(weight))
+    assert shadow_of(made) is None
