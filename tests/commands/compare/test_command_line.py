@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fixtures import catalogues
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.command_line import parsed
 from fixtures.commands.compare.environments import Environment, Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.compare.selection import selected
+from fixtures.commands.options import settings_of
+from fixtures.workloads import WORKLOADS
+from fixtures.workloads.twins import SUFFIX, twins
 
 SIDES = ["--base", "diffusers==0.36.0", "--head", "diffusers==0.42.1"]
 ENDS = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metric", "counts"]
@@ -80,3 +86,30 @@ def test_both_sides_are_resolved_before_they_are_installed(
         "diffusers==0.41.0 transformers==5.23.0 ftfy==6.3.1",
     ]
     assert capsys.readouterr().err == "compare: no space\n"
+
+
+def test_twins_are_a_catalogue_of_scenarios_in_fp32_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(catalogues, "_LOADED", {})
+    monkeypatch.delitem(sys.modules, "perf_twins", raising=False)
+    for name in [name for name in WORKLOADS if name.endswith(SUFFIX)]:
+        monkeypatch.delitem(WORKLOADS, name)
+    options = parsed([*SIDES, "--twins", "-k", "flux"], None)
+    try:
+        settings = settings_of(options)
+        chosen = selected(settings, options.keyword, options.markers)
+    finally:
+        for twin in twins():
+            WORKLOADS.pop(twin.name, None)
+    assert [scenario.id for scenario in chosen] == ["flux-twin-fp32", "flux2-twin-fp32"]
+    assert settings.device == "cpu"
+    assert options.metric == ["values", "faults"]
+
+
+def test_values_are_refused_where_nothing_computes_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed([*SIDES, "--metric", "values"], None)
+    assert "add --twins" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from diffusers import AutoencoderKL, UNet2DConditionModel
+from diffusers import AutoencoderKL, FluxTransformer2DModel, UNet2DConditionModel
 
 from fixtures.commands.compare import __main__ as command
 from fixtures.commands.compare import remote_side
@@ -24,11 +24,13 @@ from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.compare.side_server import SideServer
 from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import across_environments
-from fixtures.records.outcome import ScenarioError
+from fixtures.metrics.values import ROUNDING
+from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
 from fixtures.workloads import WORKLOADS
+from fixtures.workloads.twins import twin_of
 from tests.support.patched_side import copying
 from tests.support.simulated_runs import small
 
@@ -54,10 +56,25 @@ def keeping(self: Any, *arguments: Any, **options: Any) -> Any:
     return results[-1]
 
 
+def scaling(self: Any, latents: Any, *arguments: Any, **options: Any) -> Any:
+    return decode(self, 1.01 * latents, *arguments, **options)
+
+
+forward_of_flux = FluxTransformer2DModel.forward
+
+
+def reversing(self: Any, *arguments: Any, **options: Any) -> Any:
+    """Run with the text's tokens in another order, by which nothing but sums change theirs."""
+    tokens = options.pop("encoder_hidden_states").flip(1)
+    return forward_of_flux(self, *arguments, encoder_hidden_states=tokens, **options)
+
+
 CHANGES: dict[str, list[tuple[type, str, Any]]] = {
     "sound": [],
     "copy": [(UNet2DConditionModel, "forward", copying)],
     "keep": [(AutoencoderKL, "decode", keeping)],
+    "scale": [(AutoencoderKL, "decode", scaling)],
+    "reverse": [(FluxTransformer2DModel, "forward", reversing)],
 }
 
 
@@ -121,6 +138,28 @@ def test_a_vae_that_keeps_its_results_is_found_on_the_cpu(
     )
     assert memory.note == "each further call leaves 0.38 MiB in use"
     assert result.figures == result.failed
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_side, "LineProcess", ServerHere)
+    monkeypatch.setitem(WORKLOADS, "flux-twin", twin_of("flux"))
+    settings, scenario = Settings(device="cpu"), find_scenario("flux-twin", "fp32")
+    base = RemoteSide("base", ["sound"], settings, tmp_path)
+    reversed_, scaled = (
+        Comparing(base, head, ("values", "faults"), Limits(), show=lambda text: None)
+        for head in (
+            RemoteSide("head", [name], settings, tmp_path) for name in ("reverse", "scale")
+        )
+    )
+    [rounding] = reversed_.run([scenario]).figures
+    assert rounding.verdict.outcome is Outcome.PASS
+    assert rounding.head is not None
+    assert 0 < rounding.head < ROUNDING / 10
+    [failed] = compared_with("scale").failed
+    assert "std in the short prompt, the picture (limit" in failed.verdict.sentence
 
 
 @pytest.fixture(scope="module")

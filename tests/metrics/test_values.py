@@ -1,0 +1,99 @@
+"""What two sides of a twin compute: equal, apart by rounding, or apart, and from where on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.metrics import BY_OPTION, option_of, values
+from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, values_beside
+from fixtures.records.outcome import Outcome
+from fixtures.verdicts.case import SideCase
+from fixtures.verdicts.compared import ComparedFigure, Sides
+from tests.support.runs import scenario_record
+
+STEPS = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
+BASE: dict[str, Any] = {"step 1": STEPS[0], "step 2": STEPS[1], PARAMETERS: ["a", "b"]}
+SPREAD = float(STEPS[1].std())
+
+
+def further(by: float) -> Any:
+    """The second step with one value that is so many standard deviations off."""
+    moved = STEPS[1].copy()
+    moved[0, 0] += by * SPREAD
+    return moved
+
+
+def compared(folder: Path, head: dict[str, Any], base: dict[str, Any] = BASE) -> ComparedFigure:
+    """The one figure of two sides that left these values."""
+    images = str(folder / "base.npy"), str(folder / "head.npy")
+    for path, arrays in zip(images, (base, head), strict=True):
+        np.savez(values_beside(path), **arrays)
+    record = scenario_record("fp32")
+    [figure] = values.METRIC.compare(
+        Sides(SideCase(record.id, None, {}), record, record, images=images)
+    )
+    return figure
+
+
+def test_equal_values_pass_and_say_nothing(tmp_path: Path) -> None:
+    figure = compared(tmp_path, BASE)
+    assert figure.verdict.outcome is Outcome.PASS
+    assert not figure.is_shown
+
+
+def test_rounding_passes_and_is_shown(tmp_path: Path) -> None:
+    figure = compared(tmp_path, {**BASE, "step 2": further(ROUNDING / 2)})
+    assert figure.verdict.outcome is Outcome.PASS
+    assert figure.note == "values differ by 0.00015 std in step 2, the most"
+    assert figure.texts[2] == "values differ by 0.00015 std"
+    assert figure.is_shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"step 2": further(0.25)}, "values differ by 0.25 std in step 2 (limit 0.0003 std)"),
+        (
+            {"step 1": STEPS[0] + 0.01, "step 2": further(9)},
+            "in step 1 (limit 0.0003 std); the most: values differ by 9 std in step 2",
+        ),
+        ({"step 2": further(math.nan)}, "values are not finite on head in step 2"),
+        ({"step 2": STEPS[1, :2]}, "shape (4, 4) is now (2, 4) in step 2"),
+        ({"step 3": STEPS[0]}, "base has no values in step 3"),
+    ],
+)
+def test_what_is_beyond_rounding_fails_with_where_it_begins(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    figure = compared(tmp_path, {**BASE, **changes})
+    assert figure.verdict.outcome is Outcome.REGRESSION
+    assert words in figure.verdict.sentence
+
+
+def test_other_parameters_explain_a_difference_and_nothing_else(tmp_path: Path) -> None:
+    renamed = {**BASE, PARAMETERS: ["a", "c", "d"]}
+    assert compared(tmp_path, renamed).verdict.outcome is Outcome.PASS
+    figure = compared(tmp_path, {**renamed, "step 2": further(1)})
+    assert figure.verdict.outcome is Outcome.UNSUPPORTED
+    assert figure.note == (
+        "values not compared: other parameters: base alone has b, head alone has c and 1 more"
+    )
+
+
+def test_a_constant_has_no_spread_and_what_leaves_it_is_infinitely_far() -> None:
+    zeros = np.zeros((2, 2))
+    assert differences({"step": zeros}, {"step": zeros})[0].share == 0
+    assert differences({"step": zeros}, {"step": zeros + 1})[0].share == math.inf
+
+
+def test_what_left_no_values_has_no_figure_and_a_bisection_knows_the_option() -> None:
+    record = scenario_record("fp32")
+    sides = Sides(SideCase(record.id, None, {}), record, record, images=("no.npy", "none.npy"))
+    assert values.METRIC.compare(sides) == []
+    assert option_of(values.VALUES.name) == "values"
+    assert BY_OPTION["values"] is values.METRIC
