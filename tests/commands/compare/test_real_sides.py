@@ -158,7 +158,7 @@ def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass
     assert rounding.verdict.outcome is Outcome.PASS
     assert rounding.head is not None
     assert 0 < rounding.head < ROUNDING / 10
-    [failed] = compared_with("scale").failed
+    [failed] = scaled.run([scenario]).failed
     assert "std in the short prompt, the picture (limit" in failed.verdict.sentence
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch._subclasses import fake_tensor
 
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
@@ -74,7 +75,7 @@ def test_large_floats_stay_unknown() -> None:
 
 
 @pytest.mark.skipif(
-    not hasattr(private.fake_tensor_module, private.NOT_PASSED_ON),
+    not hasattr(fake_tensor, private.NOT_PASSED_ON),
     reason="this torch makes no fake tensor of another one's attributes",
 )
 def test_a_tensor_that_is_made_of_another_one_s_attributes_has_none_of_its_values() -> None:
