@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch._subclasses import fake_tensor
 
-from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.private import NOT_PASSED_ON
 from fixtures.devices.simulated.shadows import MAX_INT_ELEMENTS, shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
 
@@ -75,7 +75,7 @@ def test_large_floats_stay_unknown() -> None:
 
 
 @pytest.mark.skipif(
-    not hasattr(fake_tensor, private.NOT_PASSED_ON),
+    not hasattr(fake_tensor, NOT_PASSED_ON),
     reason="this torch makes no fake tensor of another one's attributes",
 )
 def test_a_tensor_that_is_made_of_another_one_s_attributes_has_none_of_its_values() -> None:
