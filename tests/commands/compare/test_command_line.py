@@ -80,10 +80,10 @@ def test_both_sides_are_resolved_before_they_are_installed(
     monkeypatch.setattr(compare, "selected", lambda *asked: [])
     monkeypatch.setattr(Environments, "resolved", resolved)
     monkeypatch.setattr(Environments, "prepare", prepare)
-    assert compare.main(["--base", "diffusers==0.36.0", "--head", "diffusers"]) == 2
+    assert compare.main(["--base", "diffusers==0.37.0", "--head", "diffusers"]) == 2
     assert prepared == [
-        "diffusers==0.36.0 transformers==5.23.0 ftfy==6.3.1",
-        "diffusers==0.41.0 transformers==5.23.0 ftfy==6.3.1",
+        "diffusers==0.37.0 transformers==5.23.0",
+        "diffusers==0.41.0 transformers==5.23.0",
     ]
     assert capsys.readouterr().err == "compare: no space\n"
 
