@@ -148,13 +148,13 @@ def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass
     monkeypatch.setitem(WORKLOADS, "flux-twin", twin_of("flux"))
     settings, scenario = Settings(device="cpu"), find_scenario("flux-twin", "fp32")
     base = RemoteSide("base", ["sound"], settings, tmp_path)
-    reversed_, scaled = (
-        Comparing(base, head, ("values", "faults"), Limits(), show=lambda text: None)
-        for head in (
-            RemoteSide("head", [name], settings, tmp_path) for name in ("reverse", "scale")
-        )
-    )
-    [rounding] = reversed_.run([scenario]).figures
+
+    def compared_with(change: str) -> Compared:
+        head = RemoteSide("head", [change], settings, tmp_path)
+        metrics = ("values", "faults")
+        return Comparing(base, head, metrics, show=lambda text: None).run([scenario])
+
+    [rounding] = compared_with("reverse").figures
     assert rounding.verdict.outcome is Outcome.PASS
     assert rounding.head is not None
     assert 0 < rounding.head < ROUNDING / 10
