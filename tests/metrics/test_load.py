@@ -83,6 +83,11 @@ def test_a_time_fails_where_every_pair_of_processes_is_apart(
     assert (figure.base, figure.head) == (sorted(base)[1], sorted(head)[1])
 
 
+def test_a_time_that_differs_by_less_than_is_printed_is_no_difference() -> None:
+    base, head = (Load({}, {IMPORT_CPU: (one,), CPU: (0.0914,)}) for one in (4.20012, 4.20041))
+    assert not any(figure.is_shown for figure in METRIC.compare(sides(base, head)))
+
+
 def test_what_loads_on_base_alone_fails_and_on_head_alone_is_not_compared() -> None:
     works, fails = Load({}, {}), "loading raised ImportError: no"
     (figure,) = METRIC.compare(sides(works, fails))

@@ -22,11 +22,13 @@ from fixtures.commands.compare.messages import (
     Response,
 )
 from fixtures.commands.compare.side_server import SideServer
+from fixtures.measuring.load import processes as loading_processes
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.rounds import Round
 from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.images import Images
+from fixtures.records.load import Load
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
@@ -86,6 +88,19 @@ def test_a_recording_has_instructions_where_there_is_a_counter(serve: Serve) -> 
     recording = content(server)
     assert isinstance(recording, Recording)
     assert recording.record.instructions == instructions()
+
+
+def test_a_recording_has_what_loading_costs_where_that_is_asked(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Load({"import: modules": {"diffusers": 280}}, {"import: CPU time": (4.2, 4.1)}, 1000)
+    monkeypatch.setattr(loading_processes, "loading_of", lambda scenario: load)
+    for asked in (False, True):
+        server = serve()
+        server.loads = asked
+        recording = content(server)
+        assert isinstance(recording, Recording)
+        assert recording.record.load == (load if asked else None)
 
 
 def test_a_recording_has_the_record_the_plan_and_the_images(serve: Serve) -> None:

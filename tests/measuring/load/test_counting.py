@@ -14,6 +14,7 @@ from diffusers import StableDiffusionPipeline
 from packaging.version import Version
 from safetensors.torch import load_file
 
+from fixtures.measuring.load import folders as copies
 from fixtures.measuring.load.counting import counted
 from fixtures.measuring.load.folders import SHARDS, write_copy
 from fixtures.metrics.load import METRIC
@@ -21,6 +22,8 @@ from fixtures.records.load import CALLS, FILES, FIRST_OPERATIONS, MADE, PEAK, RE
 from fixtures.records.outcome import Outcome
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.loading import EmbeddedSource, dtype_keyword
+from fixtures.workloads.pipeline_folder import check_folder
+from fixtures.workloads.plain_folder import read_json
 from tests.support.loads import sides
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -132,7 +135,20 @@ def test_shards_hold_the_same_weights_in_as_many_files(folders: Path) -> None:
         models = [getattr(pipeline, name).state_dict() for pipeline in (whole, shards)]
         assert models[0].keys() == models[1].keys()
         assert all(torch.equal(models[0][key], models[1][key]) for key in models[0])
+    names = load_file(folders / "whole/text_encoder/model.safetensors")
+    assert all(name.startswith("text_model.") for name in names), "as transformers 4 reads them"
     embedded = WORKLOADS["storybook"].load(torch.float16)
     assert torch.equal(
         next(embedded.text_encoder.parameters()), next(shards.text_encoder.parameters())
     )
+
+
+def test_transformers_4_gets_the_tokenizers_that_it_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(SOURCE, EmbeddedSource)
+    monkeypatch.setattr(copies, "version_of", lambda library: (4, 57))
+    copies.write_copy(SOURCE.folder, SOURCE.layout, tmp_path / "copy", in_shards=False)
+    assert check_folder(tmp_path / "copy", SOURCE.layout)["tokenizer"] == "CLIPTokenizerFast"
+    config = read_json(tmp_path / "copy", "tokenizer/tokenizer_config.json")
+    assert (config["tokenizer_class"], config["model_max_length"]) == ("CLIPTokenizerFast", 77)
