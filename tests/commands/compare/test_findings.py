@@ -363,6 +363,14 @@ def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
     assert "flops -50.0 %" in one.moved
 
 
+def test_a_record_from_before_calls_were_counted_has_none_to_compare() -> None:
+    less = {"aten::clone in ResnetBlock2D": 60}
+    [worse] = found(("fp32", side(calls={}), side(less)))
+    [better] = found(("fp32", side(less), side(calls={})))
+    assert (worse.outcome, worse.cause) == (Outcome.REGRESSION, "clone +60 in ResnetBlock2D")
+    assert (better.outcome, better.cause) == (Outcome.IMPROVEMENT, "clone -60 in ResnetBlock2D")
+
+
 def test_what_moves_most_comes_first_and_not_what_is_called_most() -> None:
     head = side({"aten::zeros_like in Attention": 40, "aten::_to_copy in Attention": 30})
     [one] = found(("fp32", side(), head))
