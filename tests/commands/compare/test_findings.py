@@ -209,6 +209,17 @@ def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_fi
     assert one.scenarios == ("sd15-group_offload_leaf", "sd15-vae_tiling")
 
 
+def test_functions_that_change_elsewhere_without_a_figure_are_no_part_of_a_finding() -> None:
+    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
+    step = with_functions(host_work(700), {WALK: 140}, {WALK: 40})
+    moved = [with_functions(host_work(), {WALK: 40}, {name: 600}) for name in ("b.py:x", WALK)]
+    [one] = found(
+        ("fp32", side(work=before), side(work=step)),
+        ("bf16", side(work=moved[0]), side(work=moved[1])),
+    )
+    assert (one.cause, one.scenarios) == (f"{WALK} +100 a step", ("sd15-fp32",))
+
+
 def test_what_failed_on_a_side_is_no_part_of_the_other_s_cause() -> None:
     two = {WALK: 30, "diffusers/b.py:hook": 20}
     result = compared(
@@ -361,6 +372,39 @@ def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
     assert one.outcome is Outcome.REGRESSION
     assert one.cause == "calls of denoiser (batch of 1) +3, calls of denoiser (batch of 2) -3"
     assert "flops -50.0 %" in one.moved
+
+
+def test_as_many_samples_in_more_calls_are_more_work_and_memory_is_a_gain() -> None:
+    base = side(alive={"denoiser made float16 in Attention": 2 * GIB})
+    head = side(
+        {"aten::mm in Attention": 1500},
+        calls={"denoiser (batch of 1)": 2 * STEPS},
+        alive={"denoiser made float16 in Attention": GIB},
+    )
+    calls, memory = found(("fp32", base, head))
+    assert calls.cause == "calls of denoiser (batch of 1) +6, calls of denoiser (batch of 2) -3"
+    assert "operations +50.0 %" in calls.moved
+    assert memory.outcome is Outcome.IMPROVEMENT
+
+
+def test_calls_of_each_component_are_a_cause_of_their_own() -> None:
+    """Though one scenario shows two of them; and a scheduler computes nothing."""
+    calls = {"denoiser (batch of 2)": 3, "text_encoder (batch of 1)": 2}
+    once = {**calls, "text_encoder (batch of 1)": 1}
+    both = {**once, "denoiser (batch of 2)": 4}
+    findings = found(
+        ("fp32", side(calls=calls), side(calls=both)), ("bf16", side(calls=calls), side(calls=once))
+    )
+    assert {one.cause: one.moved for one in findings} == {
+        "calls of denoiser (batch of 2) +1": "component calls (denoiser (batch of 2)) +33.3 %",
+        "calls of text_encoder (batch of 1) -1": (
+            "component calls (text_encoder (batch of 1)) -50.0 %"
+        ),
+    }
+    twice = {**calls, "scheduler (batch of 1)": 6}
+    scheduled = side({"aten::bmm in Attention": 60}, calls=twice)
+    causes = {one.cause for one in found(("fp32", side(calls=calls), scheduled))}
+    assert causes == {"calls of scheduler (batch of 1) +6", "bmm +60 in Attention"}
 
 
 def test_a_record_from_before_calls_were_counted_has_none_to_compare() -> None:
