@@ -48,6 +48,7 @@ METRICS = ("counts", "host_calls", "component_calls", "peak_memory")
 PLACE = "diffusers/schedulers/x.py:step (item)"
 ROPE = "diffusers/models/rope.py:forward (to the device)"
 PROMPT = "diffusers/pipelines/x.py:encode (to the device)"
+AT_PROMPT = "at diffusers/pipelines/x.py:encode"
 WORK = {
     "copy": (10, 0, 100),
     "matrix product": (10, 1000, 10),
@@ -321,6 +322,36 @@ def test_bytes_copied_go_under_the_place_that_copies_them() -> None:
         "copy to the device +30 (+10 a step), +0.03 MiB, at diffusers/models/rope.py:forward"
     )
     assert copies.moved == "bytes copied to the device +650.0 %, copies to the device +650.0 %"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "causes"),
+    [
+        (
+            side(copies={PROMPT: 4}),
+            side(copies={PROMPT: 4}, copied=2**20),
+            [f"bytes copied to the device +4.00 MiB {AT_PROMPT}"],
+        ),
+        (
+            side(copies={}),
+            side(copies={PROMPT: 4}, copied=2**20),
+            [f"copy to the device +4, +4.00 MiB, {AT_PROMPT}"],
+        ),
+        (
+            side(copies={PROMPT: 4}, copied=2**20),
+            side(copies={PROMPT: 32}, copied=2**16),
+            [
+                f"copy to the device +28 {AT_PROMPT}",
+                f"bytes copied to the device -2.00 MiB {AT_PROMPT}",
+            ],
+        ),
+    ],
+    ids=["larger", "new", "in pieces"],
+)
+def test_copies_and_their_bytes_have_a_cause_each_where_they_go_apart(
+    base: Side, head: Side, causes: list[str]
+) -> None:
+    assert [one.cause for one in found(("fp32", base, head))] == causes
 
 
 def test_flops_are_no_clone_s() -> None:
