@@ -394,6 +394,43 @@ def test_weights_are_part_of_every_peak_and_one_finding() -> None:
     assert one.moved.count("+1.00 GiB") == 3
 
 
+def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> None:
+    """Base peaks in its VAE, head in its denoiser, whose own peak hardly changed."""
+    phases = ((0, "pipeline"), (0, "denoiser"), (9, "vae"))
+    base, head = (
+        replace(
+            record("fp32", side()),
+            component_peak_bytes={WHOLE: peak, "denoiser": denoiser, "vae": vae},
+            timeline=Timeline(1, (peak,), phases, at, {holder: peak}, WORK),
+        )
+        for peak, denoiser, vae, at, holder in (
+            (9 * GIB, 7 * GIB, 9 * GIB, 9, "vae made float16 in Decoder"),
+            (8 * GIB, 8 * GIB, 5 * GIB, 0, "denoiser made float16 in Attention"),
+        )
+    )
+    case = SideCase(base.id, entry(component_peak_bytes=base.component_peak_bytes), {})
+    figures = figures_of(Sides(case, base, head), ("peak_memory",))
+    findings = findings_of(Compared(run_record(base), run_record(head), figures))
+    causes = {one.moved.partition(";")[0]: one.cause for one in findings}
+    assert causes == {
+        "peak memory (denoiser) +1.00 GiB (+14.3 %)": "",
+        "peak memory (vae) -4.00 GiB (-44.4 %)": "",
+        "peak memory -1.00 GiB (-11.1 %)": (
+            "alive at the peak: vae made float16 -9.00 GiB in Decoder"
+        ),
+    }
+
+
+def test_weights_that_no_module_made_have_no_operations_there() -> None:
+    base, head = record("fp32", side()), record("fp32", side(CLONE, alive={"x weights": 2 * GIB}))
+    base, head = replace(base, origins={}), replace(head, origins={})
+    case = SideCase(base.id, entry(component_peak_bytes=base.component_peak_bytes), {})
+    figures = figures_of(Sides(case, base, head), ("peak_memory",))
+    [one] = findings_of(Compared(run_record(base), run_record(head), figures))
+    assert one.cause.startswith("alive at the peak: x weights +2.00 GiB")
+    assert "there" not in one.cause
+
+
 def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
     """Guidance that is silently off."""
     half = side(
@@ -455,12 +492,19 @@ def test_what_moves_most_comes_first_and_not_what_is_called_most() -> None:
 def test_a_class_that_was_renamed_is_no_change() -> None:
     names = [f"aten::{name} in {{}}" for name in ("mul", "cat", "add")]
     base, head = (
-        side({name.format(owner): 100 for name in names}) for owner in ("Rope", "FluxRope")
+        side(
+            {name.format(owner): 100 for name in names},
+            alive={f"denoiser made float16 in {owner}": GIB},
+        )
+        for owner in ("Rope", "FluxRope")
     )
     assert found(("fp32", base, head)) == []
     more = replace(head, more={**head.more, "aten::clone in FluxRope": 60})
     [one] = found(("fp32", base, more))
     assert one.cause == "clone +60 in FluxRope"
+    grown = {name: 2 * size for name, size in head.alive.items()}
+    [one] = found(("fp32", base, replace(head, alive=grown)))
+    assert one.cause == "alive at the peak: denoiser made float16 +1.00 GiB in FluxRope"
     other = side({"aten::bmm in Sampler": 300})
     [one] = found(("fp32", base, other))
     assert one.cause == "bmm +300 in Sampler", "no name for another thing"
