@@ -363,6 +363,34 @@ def test_flops_are_no_clone_s() -> None:
     )
 
 
+def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain() -> None:
+    def findings_in(head: Side, halves: int, singles: int) -> list[Finding]:
+        records = record("fp32", side()), record("fp32", head)
+        dtypes: list[dict[str, int]] = [
+            {"float16": 1000},
+            {"float16": halves, "float32": singles},
+        ]
+        before, now = (
+            replace(one, counts=replace(one.counts, compute_dtypes=by_dtype))
+            for one, by_dtype in zip(records, dtypes, strict=True)
+        )
+        case = SideCase(before.id, entry(counts=before.counts), {})
+        figures = figures_of(Sides(case, before, now, Limits(steps=STEPS)), ("counts",))
+        return findings_of(Compared(run_record(before), run_record(now), figures))
+
+    clones = side({"aten::clone in ResnetBlock2D": 60})
+    lost, cloned, fewer = findings_in(clones, 900, 100)
+    assert lost.moved.startswith("compute float32 from zero; what moved it was not counted")
+    assert (cloned.cause, cloned.moved) == ("clone +60 in ResnetBlock2D", "operations +6.0 %")
+    assert (fewer.outcome, fewer.moved[:22]) == (Outcome.PASS, "compute float16 -10.0 ")
+    products = side({"aten::mm in Attention": 1060})
+    [one] = findings_in(products, 1000, 60)
+    assert (one.cause, one.moved) == (
+        "mm +60 in Attention",
+        "operations +6.0 %, compute float32 from zero",
+    )
+
+
 def test_a_peak_is_told_by_what_is_alive_then_and_by_the_operations_of_that_module() -> None:
     conv = {"vae weights float16": GIB, "vae made float16 in CausalConv3d": GIB // 4}
     [peak] = found(("fp32", side(), side(alive=conv)))
@@ -505,6 +533,9 @@ def test_a_class_that_was_renamed_is_no_change() -> None:
     grown = {name: 2 * size for name, size in head.alive.items()}
     [one] = found(("fp32", base, replace(head, alive=grown)))
     assert one.cause == "alive at the peak: denoiser made float16 +1.00 GiB in FluxRope"
+    named = {"aten::mul in FluxRope": 60}
+    [one] = found(("fp32", side({"aten::mul": 100}), side(named)))
+    assert one.cause == "mul -100", "what no module calls has no class"
     other = side({"aten::bmm in Sampler": 300})
     [one] = found(("fp32", base, other))
     assert one.cause == "bmm +300 in Sampler", "no name for another thing"
