@@ -95,6 +95,44 @@ def test_a_failure_names_the_component_its_module_and_the_line_of_the_library() 
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/opt/site-packages/diffusers/models/transformers/x.py", "models/transformers/x.py:2"),
+        ("/home/me/diffusers/src/diffusers/models/x.py", "models/x.py:2"),
+        ("/home/me/diffusers/.venv/site-packages/torch/nn/x.py", ""),
+        ("/home/me/src/diffusers/.venv/site-packages/torch/nn/x.py", ""),
+        ("/home/me/diffusers/fixtures/devices/x.py", ""),
+    ],
+)
+def test_a_folder_s_name_makes_no_library(path: str, line: str) -> None:
+    names: dict[str, Any] = {}
+    exec(compile("def call():\n  raise ValueError('no')", path, "exec"), names)  # noqa: S102
+    with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()):
+        names["call"]()
+    where = f" (diffusers/{line})" if line else ""
+    assert caught.value.reason == f"raised ValueError: no{where}"
+
+
+def test_what_fails_while_it_is_made_is_one_sentence_and_keeps_its_module() -> None:
+    """A pipeline without all of its components refuses to name them."""
+
+    class HalfMade(Pipeline):
+        def __init__(self) -> None:
+            pass
+
+    path = "/opt/site-packages/diffusers/x.py"
+    init: dict[str, Any] = {}
+    exec(compile("def init(self):\n  raise TypeError('no')", path, "exec"), init)  # noqa: S102
+    with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()):
+        init["init"](HalfMade())
+    assert caught.value.reason == "raised TypeError: no (diffusers/x.py:2)"
+    module: dict[str, Any] = {}
+    with pytest.raises(ScenarioError), scenario_errors(SCENARIO, FakeDevice()):
+        exec(compile("made = 1\nraise ImportError('no')", path, "exec"), module)  # noqa: S102
+    assert module["made"] == 1
+
+
 def test_a_very_long_message_is_shortened() -> None:
     assert len(str(failure(RuntimeError("x" * 10_000)))) < 500
 

@@ -64,7 +64,10 @@ def test_what_is_not_stored_is_not_judged_or_has_no_baseline() -> None:
 )
 def test_between_two_sides_the_material_changes_are_verdicts(blocks: int, outcome: Outcome) -> None:
     sides = Sides(SideCase("storybook-fp16", None, {}), record(STORED), record(STORED))
-    assert METRIC.compare(sides) == []
+    [equal] = METRIC.compare(sides)
+    assert (equal.base, equal.verdict.outcome, equal.is_shown) == (140, Outcome.PASS, False)
+    for older in (replace(sides, base=record({})), replace(sides, head=record({}))):
+        assert METRIC.compare(older) == [], "a side has not counted it"
     head = record({**STORED, "blocks": blocks})
     [figure] = METRIC.compare(replace(sides, head=head))
     assert (figure.base, figure.head, figure.verdict.outcome) == (100, blocks, outcome)

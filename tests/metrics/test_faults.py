@@ -47,6 +47,9 @@ def test_of_two_sides_a_new_fault_fails_a_lost_one_is_a_gain_and_an_old_one_neit
         "faults (leak)": Outcome.IMPROVEMENT,
     }
     assert faults.METRIC.compare(Sides(sides.case, base, base))[0].verdict.outcome is Outcome.PASS
+    sound = scenario_record("fp16")
+    [none] = faults.METRIC.compare(Sides(sides.case, sound, sound))
+    assert (none.verdict.outcome, none.is_shown) == (Outcome.PASS, False)
 
 
 def test_a_bisection_asks_for_it_by_its_option() -> None:

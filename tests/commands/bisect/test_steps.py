@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Criterion, Step, StepCache
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.figures import not_run
+from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.errors import CommandError
 from fixtures.metrics.latency_verdicts import LATENCY
@@ -22,7 +22,8 @@ from fixtures.records.counts import FLOPS as FLOPS_TOTAL
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
-from fixtures.verdicts.compared import ComparedFigure
+from fixtures.verdicts.case import SideCase
+from fixtures.verdicts.compared import ComparedFigure, Sides
 from tests.support.runs import host_work, run_record, scenario_record
 
 GOOD, BAD, SKIPPED = StepOutcome.GOOD, StepOutcome.BAD, StepOutcome.SKIPPED
@@ -120,6 +121,15 @@ def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
     assert (step.outcome, step.figures) == (GOOD, "as in the good one")
     with pytest.raises(CommandError, match=f"{metric} is not measured here"):
         Step.of("0.40.0", compared(SAME), criterion)
+
+
+@pytest.mark.parametrize("metric", ["component_calls", "faults"])
+def test_a_candidate_that_is_equal_in_what_has_no_total_is_good(metric: str) -> None:
+    one = scenario_record("bf16", figures={"component calls": {"denoiser (batch of 2)": 3}})
+    run, sides = run_record(one), Sides(SideCase(one.id, None, {}), one, one)
+    equal = Compared(run, run, figures_of(sides, [metric]))
+    assert Step.of("0.40.0", equal, Criterion(metric, "worse")).outcome is GOOD
+    assert equal.compared == {one.id}
 
 
 def test_a_call_of_the_runtime_is_asked_about_with_the_host_s_calls() -> None:

@@ -44,10 +44,12 @@ from tests.support.runs import (
 STEPS = 3
 CLONE = {"aten::clone in ResnetBlock2D": 6}
 WALK = "diffusers/a.py:walk"
+LOOP = "diffusers/b.py:loop"
 METRICS = ("counts", "host_calls", "component_calls", "peak_memory")
 PLACE = "diffusers/schedulers/x.py:step (item)"
 ROPE = "diffusers/models/rope.py:forward (to the device)"
 PROMPT = "diffusers/pipelines/x.py:encode (to the device)"
+AT_PROMPT = "at diffusers/pipelines/x.py:encode"
 WORK = {
     "copy": (10, 0, 100),
     "matrix product": (10, 1000, 10),
@@ -209,6 +211,41 @@ def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_fi
     assert one.scenarios == ("sd15-group_offload_leaf", "sd15-vae_tiling")
 
 
+def test_bytecodes_are_of_the_function_that_executes_them() -> None:
+    """A loop that got longer calls nothing more often."""
+
+    def executing(work: HostWork, more: int) -> HostWork:
+        step, call = (
+            replace(calls, bytecodes={"diffusers/a.py:f": times * 80_000, LOOP: times * more})
+            for times, calls in ((1, work.step), (STEPS, work.call))
+        )
+        return replace(work, step=step, call=call)
+
+    before, now = executing(host_work(), 1000), executing(host_work(), 21_000)
+    [one] = found(("fp32", side(work=before), side(work=now)))
+    assert (one.cause, one.moved) == (
+        f"{LOOP} +20,000 bytecodes a step",
+        "bytecodes (a step) +24.7 %",
+    )
+    called = with_functions(now, {WALK: 1})
+    [one] = found(("fp32", side(work=before), side(work=called)))
+    assert one.cause == f"{LOOP} +20,000 bytecodes a step, {WALK} +1 a step"
+    calls = [replace(calls, bytecodes={}) for calls in (before.step, before.call)]
+    older = replace(before, step=calls[0], call=calls[1])
+    assert found(("fp32", side(work=older), side(work=called))) == []
+
+
+def test_functions_that_change_elsewhere_without_a_figure_are_no_part_of_a_finding() -> None:
+    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
+    step = with_functions(host_work(700), {WALK: 140}, {WALK: 40})
+    moved = [with_functions(host_work(), {WALK: 40}, {name: 600}) for name in ("b.py:x", WALK)]
+    [one] = found(
+        ("fp32", side(work=before), side(work=step)),
+        ("bf16", side(work=moved[0]), side(work=moved[1])),
+    )
+    assert (one.cause, one.scenarios) == (f"{WALK} +100 a step", ("sd15-fp32",))
+
+
 def test_what_failed_on_a_side_is_no_part_of_the_other_s_cause() -> None:
     two = {WALK: 30, "diffusers/b.py:hook": 20}
     result = compared(
@@ -312,12 +349,70 @@ def test_bytes_copied_go_under_the_place_that_copies_them() -> None:
     assert copies.moved == "bytes copied to the device +650.0 %, copies to the device +650.0 %"
 
 
+@pytest.mark.parametrize(
+    ("base", "head", "causes"),
+    [
+        (
+            side(copies={PROMPT: 4}),
+            side(copies={PROMPT: 4}, copied=2**20),
+            [f"bytes copied to the device +4.00 MiB {AT_PROMPT}"],
+        ),
+        (
+            side(copies={}),
+            side(copies={PROMPT: 4}, copied=2**20),
+            [f"copy to the device +4, +4.00 MiB, {AT_PROMPT}"],
+        ),
+        (
+            side(copies={PROMPT: 4}, copied=2**20),
+            side(copies={PROMPT: 32}, copied=2**16),
+            [
+                f"copy to the device +28 {AT_PROMPT}",
+                f"bytes copied to the device -2.00 MiB {AT_PROMPT}",
+            ],
+        ),
+    ],
+    ids=["larger", "new", "in pieces"],
+)
+def test_copies_and_their_bytes_have_a_cause_each_where_they_go_apart(
+    base: Side, head: Side, causes: list[str]
+) -> None:
+    assert [one.cause for one in found(("fp32", base, head))] == causes
+
+
 def test_flops_are_no_clone_s() -> None:
     head = side({"aten::clone in ResnetBlock2D": 60}, flops=150_000)
     flops, clones = sorted(found(("fp32", side(), head)), key=lambda finding: finding.cause)
     assert clones.moved == "operations +6.0 %"
     assert flops.title == (
         "flops +50.0 %; what moved it was not counted, beside it changed clone +60 in ResnetBlock2D"
+    )
+
+
+def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain() -> None:
+    def findings_in(head: Side, halves: int, singles: int) -> list[Finding]:
+        records = record("fp32", side()), record("fp32", head)
+        dtypes: list[dict[str, int]] = [
+            {"float16": 1000},
+            {"float16": halves, "float32": singles},
+        ]
+        before, now = (
+            replace(one, counts=replace(one.counts, compute_dtypes=by_dtype))
+            for one, by_dtype in zip(records, dtypes, strict=True)
+        )
+        case = SideCase(before.id, entry(counts=before.counts), {})
+        figures = figures_of(Sides(case, before, now, Limits(steps=STEPS)), ("counts",))
+        return findings_of(Compared(run_record(before), run_record(now), figures))
+
+    clones = side({"aten::clone in ResnetBlock2D": 60})
+    lost, cloned, fewer = findings_in(clones, 900, 100)
+    assert lost.moved.startswith("compute float32 from zero; what moved it was not counted")
+    assert (cloned.cause, cloned.moved) == ("clone +60 in ResnetBlock2D", "operations +6.0 %")
+    assert (fewer.outcome, fewer.moved[:22]) == (Outcome.PASS, "compute float16 -10.0 ")
+    products = side({"aten::mm in Attention": 1060})
+    [one] = findings_in(products, 1000, 60)
+    assert (one.cause, one.moved) == (
+        "mm +60 in Attention",
+        "operations +6.0 %, compute float32 from zero",
     )
 
 
@@ -352,6 +447,43 @@ def test_weights_are_part_of_every_peak_and_one_finding() -> None:
     assert one.moved.count("+1.00 GiB") == 3
 
 
+def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> None:
+    """Base peaks in its VAE, head in its denoiser, whose own peak hardly changed."""
+    phases = ((0, "pipeline"), (0, "denoiser"), (9, "vae"))
+    base, head = (
+        replace(
+            record("fp32", side()),
+            component_peak_bytes={WHOLE: peak, "denoiser": denoiser, "vae": vae},
+            timeline=Timeline(1, (peak,), phases, at, {holder: peak}, WORK),
+        )
+        for peak, denoiser, vae, at, holder in (
+            (9 * GIB, 7 * GIB, 9 * GIB, 9, "vae made float16 in Decoder"),
+            (8 * GIB, 8 * GIB, 5 * GIB, 0, "denoiser made float16 in Attention"),
+        )
+    )
+    case = SideCase(base.id, entry(component_peak_bytes=base.component_peak_bytes), {})
+    figures = figures_of(Sides(case, base, head), ("peak_memory",))
+    findings = findings_of(Compared(run_record(base), run_record(head), figures))
+    causes = {one.moved.partition(";")[0]: one.cause for one in findings}
+    assert causes == {
+        "peak memory (denoiser) +1.00 GiB (+14.3 %)": "",
+        "peak memory (vae) -4.00 GiB (-44.4 %)": "",
+        "peak memory -1.00 GiB (-11.1 %)": (
+            "alive at the peak: vae made float16 -9.00 GiB in Decoder"
+        ),
+    }
+
+
+def test_weights_that_no_module_made_have_no_operations_there() -> None:
+    base, head = record("fp32", side()), record("fp32", side(CLONE, alive={"x weights": 2 * GIB}))
+    base, head = replace(base, origins={}), replace(head, origins={})
+    case = SideCase(base.id, entry(component_peak_bytes=base.component_peak_bytes), {})
+    figures = figures_of(Sides(case, base, head), ("peak_memory",))
+    [one] = findings_of(Compared(run_record(base), run_record(head), figures))
+    assert one.cause.startswith("alive at the peak: x weights +2.00 GiB")
+    assert "there" not in one.cause
+
+
 def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
     """Guidance that is silently off."""
     half = side(
@@ -363,6 +495,47 @@ def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
     assert "flops -50.0 %" in one.moved
 
 
+def test_as_many_samples_in_more_calls_are_more_work_and_memory_is_a_gain() -> None:
+    base = side(alive={"denoiser made float16 in Attention": 2 * GIB})
+    head = side(
+        {"aten::mm in Attention": 1500},
+        calls={"denoiser (batch of 1)": 2 * STEPS},
+        alive={"denoiser made float16 in Attention": GIB},
+    )
+    calls, memory = found(("fp32", base, head))
+    assert calls.cause == "calls of denoiser (batch of 1) +6, calls of denoiser (batch of 2) -3"
+    assert "operations +50.0 %" in calls.moved
+    assert memory.outcome is Outcome.IMPROVEMENT
+
+
+def test_calls_of_each_component_are_a_cause_of_their_own() -> None:
+    """Though one scenario shows two of them; and a scheduler computes nothing."""
+    calls = {"denoiser (batch of 2)": 3, "text_encoder (batch of 1)": 2}
+    once = {**calls, "text_encoder (batch of 1)": 1}
+    both = {**once, "denoiser (batch of 2)": 4}
+    findings = found(
+        ("fp32", side(calls=calls), side(calls=both)), ("bf16", side(calls=calls), side(calls=once))
+    )
+    assert {one.cause: one.moved for one in findings} == {
+        "calls of denoiser (batch of 2) +1": "component calls (denoiser (batch of 2)) +33.3 %",
+        "calls of text_encoder (batch of 1) -1": (
+            "component calls (text_encoder (batch of 1)) -50.0 %"
+        ),
+    }
+    twice = {**calls, "scheduler (batch of 1)": 6}
+    scheduled = side({"aten::bmm in Attention": 60}, calls=twice)
+    causes = {one.cause for one in found(("fp32", side(calls=calls), scheduled))}
+    assert causes == {"calls of scheduler (batch of 1) +6", "bmm +60 in Attention"}
+
+
+def test_a_record_from_before_calls_were_counted_has_none_to_compare() -> None:
+    less = {"aten::clone in ResnetBlock2D": 60}
+    [worse] = found(("fp32", side(calls={}), side(less)))
+    [better] = found(("fp32", side(less), side(calls={})))
+    assert (worse.outcome, worse.cause) == (Outcome.REGRESSION, "clone +60 in ResnetBlock2D")
+    assert (better.outcome, better.cause) == (Outcome.IMPROVEMENT, "clone -60 in ResnetBlock2D")
+
+
 def test_what_moves_most_comes_first_and_not_what_is_called_most() -> None:
     head = side({"aten::zeros_like in Attention": 40, "aten::_to_copy in Attention": 30})
     [one] = found(("fp32", side(), head))
@@ -372,12 +545,22 @@ def test_what_moves_most_comes_first_and_not_what_is_called_most() -> None:
 def test_a_class_that_was_renamed_is_no_change() -> None:
     names = [f"aten::{name} in {{}}" for name in ("mul", "cat", "add")]
     base, head = (
-        side({name.format(owner): 100 for name in names}) for owner in ("Rope", "FluxRope")
+        side(
+            {name.format(owner): 100 for name in names},
+            alive={f"denoiser made float16 in {owner}": GIB},
+        )
+        for owner in ("Rope", "FluxRope")
     )
     assert found(("fp32", base, head)) == []
     more = replace(head, more={**head.more, "aten::clone in FluxRope": 60})
     [one] = found(("fp32", base, more))
     assert one.cause == "clone +60 in FluxRope"
+    grown = {name: 2 * size for name, size in head.alive.items()}
+    [one] = found(("fp32", base, replace(head, alive=grown)))
+    assert one.cause == "alive at the peak: denoiser made float16 +1.00 GiB in FluxRope"
+    named = {"aten::mul in FluxRope": 60}
+    [one] = found(("fp32", side({"aten::mul": 100}), side(named)))
+    assert one.cause == "mul -100", "what no module calls has no class"
     other = side({"aten::bmm in Sampler": 300})
     [one] = found(("fp32", base, other))
     assert one.cause == "bmm +300 in Sampler", "no name for another thing"

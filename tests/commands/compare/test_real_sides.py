@@ -154,11 +154,12 @@ def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass
         metrics = ("values", "faults")
         return Comparing(base, head, metrics, show=lambda text: None).run([scenario])
 
-    [rounding] = compared_with("reverse").figures
+    rounding, faults = compared_with("reverse").figures
+    assert faults.base == faults.head == 0
     assert rounding.verdict.outcome is Outcome.PASS
     assert rounding.head is not None
     assert 0 < rounding.head < ROUNDING / 10
-    [failed] = scaled.run([scenario]).failed
+    [failed] = compared_with("scale").failed
     assert "std in the short prompt, the picture (limit" in failed.verdict.sentence
 
 
