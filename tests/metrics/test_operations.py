@@ -84,6 +84,11 @@ def test_an_entry_without_places_of_copies_is_judged_by_what_it_has() -> None:
     assert judge_counts(earlier, now).outcome is Outcome.PASS
     more = replace(now, totals={**now.totals, COPIES_TO_DEVICE: 4})
     assert judge_counts(earlier, more).outcome is Outcome.REGRESSION
+    # It was stored when no copy to the device waited.
+    waits = {**now.sync_places, "diffusers/x.py:step (copy to the device)": 3}
+    waiting = replace(now, totals={**now.totals, SYNCS: 5}, sync_places=waits)
+    assert judge_counts(earlier, waiting).outcome is Outcome.PASS
+    assert judge_counts(case(entry=entry(counts=now)), waiting).outcome is Outcome.REGRESSION
     # Where nothing was copied, no place was left out.
     assert f"copies at {place} 0 -> 3" in judge_counts(case(entry=entry(counts=BASE)), now).sentence
 
