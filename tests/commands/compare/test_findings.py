@@ -269,6 +269,9 @@ def test_latencies_are_told_together_and_what_does_not_run_by_its_reason() -> No
     crash = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it does not work"))
     broken, latency = findings_of(replace(base, figures=[*slower, crash]))
     assert broken.title == "runs on base, and on head: it does not work"
+    untimed = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it hangs"), metric=LATENCY)
+    [failed] = findings_of(replace(base, figures=[untimed]))
+    assert failed.title == "latency: runs on base, and on head: it hangs"
     assert (latency.cause, latency.moved) == ("", "latency +5.0 % to +10.0 %")
     assert latency.scenarios == ("sd15-fp32", "sd15-bf16")
 
@@ -579,6 +582,11 @@ def test_both_sides_reasons_are_told_and_only_unlike_ones_fail() -> None:
             f"sd15-fp16: fails on both sides, and not alike: on base: {base.reason}; "
             f"on head: {head.reason}"
         )
+    installed = "cannot import name 'X' from 'diffusers' (/cache/{}/lib/diffusers/__init__.py)"
+    full = "ran out of memory on nvidia-h200 (Tried to allocate {} GiB. {} GiB are free)"
+    for words in (installed, full):
+        pair = [Failure(Outcome.BROKEN, words.format(n, n)) for n in ("12", "34")]
+        assert not_run("sd15-fp16", *pair).verdict.outcome is Outcome.UNSUPPORTED
     absent = Failure(Outcome.UNSUPPORTED, "needs diffusers 0.33")
     assert not_run("sd15-fp16", absent, raised).verdict.outcome is Outcome.BROKEN
     assert not_run("sd15-fp16", raised, absent).verdict.outcome is Outcome.UNSUPPORTED
