@@ -14,6 +14,7 @@ from fixtures.commands.compare.findings import findings_of
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
 from fixtures.metrics.latency_verdicts import LATENCY
+from fixtures.metrics.values import VALUES
 from fixtures.records.counts import (
     BYTES_MOVED,
     BYTES_TO_DEVICE,
@@ -24,7 +25,7 @@ from fixtures.records.counts import (
     Counts,
 )
 from fixtures.records.host_work import HostWork
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.units import GIB
@@ -318,6 +319,18 @@ def test_a_leak_is_a_finding_of_its_own_whatever_operations_came_with_it() -> No
 
 
 # A figure is put down to what it comes from, and to nothing else
+
+
+def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
+    result = compared(("fp32", side(), side(CLONE)))
+    beside = "; what moved it was not counted, beside it changed clone +6 in ResnetBlock2D"
+    text = "values differ by 1 std in step 1"
+    apart = Verdict("sd15-fp32", VALUES.name, Outcome.REGRESSION, f"sd15-fp32: {text}")
+    [one] = findings_of(replace(result, figures=[ComparedFigure(apart, VALUES)]))
+    assert (one.cause, one.moved) == ("", f"computed {text}{beside}")
+    close = replace(apart, outcome=Outcome.PASS)
+    [one] = findings_of(replace(result, figures=[ComparedFigure(close, VALUES, 0.0, 1e-5)]))
+    assert (one.cause, one.moved) == ("", f"computed values differ by 1e-05 std{beside}")
 
 
 def test_what_comes_once_a_call_is_no_share_of_the_steps() -> None:
