@@ -273,6 +273,26 @@ def test_a_pipeline_whose_later_calls_do_more_is_a_fault(images: str) -> None:
     }
 
 
+@pytest.mark.parametrize("grows", [False, True])
+def test_what_a_longer_prompt_does_more_is_no_fault(grows: bool) -> None:
+    drawn = Pipeline()
+
+    class Comparing(FakeDevice):
+        def observed_steps(self, steps: int, telling: int) -> int:
+            return telling
+
+        @contextlib.contextmanager
+        def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
+            trace, before = Trace(counts=counts(mm=1)), len(drawn.calls)
+            yield trace
+            longer = "prompt" not in drawn.calls[-1]
+            trace.origins = {"aten::equal": int(longer or (grows and before > 0))}
+
+    seen = observe(fake_scenario(drawn), Comparing())
+    more = "a later call of the same pipeline does more than its first: equal +1"
+    assert seen.faults == ({CARRIED_OVER: more} if grows else {})
+
+
 @pytest.mark.parametrize(("fails_at", "name"), [(1, "first call"), (2, "second call")])
 def test_a_failure_says_which_call_failed(fails_at: int, name: str) -> None:
     calls = 0

@@ -14,6 +14,7 @@ from fixtures.commands.compare.findings import findings_of
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
 from fixtures.metrics.latency_verdicts import LATENCY
+from fixtures.metrics.values import VALUES
 from fixtures.records.counts import (
     BYTES_MOVED,
     BYTES_TO_DEVICE,
@@ -24,7 +25,7 @@ from fixtures.records.counts import (
     Counts,
 )
 from fixtures.records.host_work import HostWork
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.units import GIB
@@ -269,6 +270,9 @@ def test_latencies_are_told_together_and_what_does_not_run_by_its_reason() -> No
     crash = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it does not work"))
     broken, latency = findings_of(replace(base, figures=[*slower, crash]))
     assert broken.title == "runs on base, and on head: it does not work"
+    untimed = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it hangs"), metric=LATENCY)
+    [failed] = findings_of(replace(base, figures=[untimed]))
+    assert failed.title == "latency: runs on base, and on head: it hangs"
     assert (latency.cause, latency.moved) == ("", "latency +5.0 % to +10.0 %")
     assert latency.scenarios == ("sd15-fp32", "sd15-bf16")
 
@@ -317,6 +321,18 @@ def test_a_leak_is_a_finding_of_its_own_whatever_operations_came_with_it() -> No
 # A figure is put down to what it comes from, and to nothing else
 
 
+def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
+    result = compared(("fp32", side(), side(CLONE)))
+    beside = "; nothing that was counted explains it; also changed: clone +6 in ResnetBlock2D"
+    text = "values differ by 1 std in step 1"
+    apart = Verdict("sd15-fp32", VALUES.name, Outcome.REGRESSION, f"sd15-fp32: {text}")
+    [one] = findings_of(replace(result, figures=[ComparedFigure(apart, VALUES)]))
+    assert (one.cause, one.moved) == ("", f"computed {text}{beside}")
+    close = replace(apart, outcome=Outcome.PASS)
+    [one] = findings_of(replace(result, figures=[ComparedFigure(close, VALUES, 0.0, 1e-5)]))
+    assert (one.cause, one.moved) == ("", f"computed values differ by 1e-05 std{beside}")
+
+
 def test_what_comes_once_a_call_is_no_share_of_the_steps() -> None:
     """60 casts of one decoding, as many as 3 x 20, are no 20 casts a step."""
     casts = {"aten::_to_copy in QwenImageRMS_norm": 60}
@@ -332,7 +348,7 @@ def test_gains_and_losses_are_never_in_one_finding() -> None:
     head = side({"aten::clone in ResnetBlock2D": 50}, 4000)
     worse, better = found(("fp32", base, head))
     assert (worse.outcome, worse.cause) == (Outcome.REGRESSION, "clone +50 in ResnetBlock2D")
-    assert "bytes moved" not in worse.moved
+    assert worse.moved == "operations -19.2 % in all"
     assert (better.outcome, better.cause) == (Outcome.IMPROVEMENT, "_to_copy -300 in Attention")
     assert better.moved == "bytes moved -20.0 %"
 
@@ -384,7 +400,8 @@ def test_flops_are_no_clone_s() -> None:
     flops, clones = sorted(found(("fp32", side(), head)), key=lambda finding: finding.cause)
     assert clones.moved == "operations +6.0 %"
     assert flops.title == (
-        "flops +50.0 %; what moved it was not counted, beside it changed clone +60 in ResnetBlock2D"
+        "flops +50.0 %; nothing that was counted explains it; "
+        "also changed: clone +60 in ResnetBlock2D"
     )
 
 
@@ -405,7 +422,7 @@ def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain() -> None:
 
     clones = side({"aten::clone in ResnetBlock2D": 60})
     lost, cloned, fewer = findings_in(clones, 900, 100)
-    assert lost.moved.startswith("compute float32 from zero; what moved it was not counted")
+    assert lost.moved.startswith("compute float32 from zero; nothing that was counted explains it")
     assert (cloned.cause, cloned.moved) == ("clone +60 in ResnetBlock2D", "operations +6.0 %")
     assert (fewer.outcome, fewer.moved[:22]) == (Outcome.PASS, "compute float16 -10.0 ")
     products = side({"aten::mm in Attention": 1060})
@@ -579,6 +596,11 @@ def test_both_sides_reasons_are_told_and_only_unlike_ones_fail() -> None:
             f"sd15-fp16: fails on both sides, and not alike: on base: {base.reason}; "
             f"on head: {head.reason}"
         )
+    installed = "cannot import name 'X' from 'diffusers' (/cache/{}/lib/diffusers/__init__.py)"
+    full = "ran out of memory on nvidia-h200 (Tried to allocate {} GiB. {} GiB are free)"
+    for words in (installed, full):
+        pair = [Failure(Outcome.BROKEN, words.format(n, n)) for n in ("12", "34")]
+        assert not_run("sd15-fp16", *pair).verdict.outcome is Outcome.UNSUPPORTED
     absent = Failure(Outcome.UNSUPPORTED, "needs diffusers 0.33")
     assert not_run("sd15-fp16", absent, raised).verdict.outcome is Outcome.BROKEN
     assert not_run("sd15-fp16", raised, absent).verdict.outcome is Outcome.UNSUPPORTED
