@@ -25,7 +25,7 @@ BF16 = "storybook-bf16"
 EXACT = ("peak_memory", "counts")
 EXACTLY = Limits(exact=True)
 METRIC_NAMES = {
-    *("peak memory", "operations", "host calls (a step)", "SSIM", "latency"),
+    *("peak memory", "operations", "host calls (a step)", "SSIM", "latency", "faults"),
     *(["FLIP"] if has_flip() else []),
 }
 Compare = Callable[..., Compared]

@@ -599,8 +599,8 @@ def test_both_sides_reasons_are_told_and_only_unlike_ones_fail() -> None:
     installed = "cannot import name 'X' from 'diffusers' (/cache/{}/lib/diffusers/__init__.py)"
     full = "ran out of memory on nvidia-h200 (Tried to allocate {} GiB. {} GiB are free)"
     for words in (installed, full):
-        pair = [Failure(Outcome.BROKEN, words.format(n, n)) for n in ("12", "34")]
-        assert not_run("sd15-fp16", pair[0], pair[1]).verdict.outcome is Outcome.UNSUPPORTED
+        base, head = (Failure(Outcome.BROKEN, words.format(n, n)) for n in ("12", "34"))
+        assert not_run("sd15-fp16", base, head).verdict.outcome is Outcome.UNSUPPORTED
     absent = Failure(Outcome.UNSUPPORTED, "needs diffusers 0.33")
     assert not_run("sd15-fp16", absent, raised).verdict.outcome is Outcome.BROKEN
     assert not_run("sd15-fp16", raised, absent).verdict.outcome is Outcome.UNSUPPORTED
