@@ -123,6 +123,7 @@ def test_what_the_user_names_is_left_alone() -> None:
 def test_what_a_pipeline_of_one_side_needs_undeclared_both_have() -> None:
     needed = ("transformers==5.23.0", "ftfy==6.3.1")
     assert added("diffusers==0.36.0", "diffusers==0.42.1") == [needed, needed]
+    assert added("diffusers==0.35.2", "diffusers==0.36.0") == [needed, needed], "once"
     assert added("diffusers==0.37.0", "diffusers==0.42.1") == [needed[:1], needed[:1]]
 
 
