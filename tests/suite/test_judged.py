@@ -63,7 +63,9 @@ def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path
     result = run(tmp_path, "-k", BF16)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 0 of 1;" in result.stdout
-    without = "latency, memory, counts, host calls: nothing recorded here yet; record"
+    without = (
+        "latency, memory, component calls, counts, host calls: nothing recorded here yet; record"
+    )
     assert f"not judged on storybook: {without}" in result.stdout
     assert "storybook-bf16: peak memory 1.42 MiB, simulated 512.00 MiB (-99.7 %)" in result.stdout
 

@@ -14,7 +14,7 @@ def test_blocks_that_are_called_act() -> None:
     found = tried(calls()["torch_compile"])
 
     # One block and two single ones, once in each step.
-    why = f"calls of compiled blocks (3 of 3) 0 -> {3 * STEPS}"
+    why = f"calls of compiled blocks (4 of 4) 0 -> {4 * STEPS}"
     assert found == Found("this", "acts", why)
 
 
