@@ -90,7 +90,8 @@ def test_each_fault_fails_exactly_the_right_test(
             "storybook-autocast",
             "test_activation",
             [
-                "raised ZeroDivisionError: injected; it also left behind: default device: None -> ",
+                "raised ZeroDivisionError: injected (first call); it also left behind: "
+                "default device: None -> ",
                 "meta; ",
                 "autocast on the CPU: False -> True",
                 "hooks of every torch.nn.Module (forward hooks)",
