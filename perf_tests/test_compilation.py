@@ -1,0 +1,28 @@
+"""Compiles to as many graphs, breaks and kernels as its baseline (-m compilation)."""
+
+import pytest
+
+from fixtures.commands.refresh import differences
+from fixtures.metrics import compilation
+from fixtures.records.baselines import Entry
+from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.scenarios import Scenario
+from fixtures.suite.judging import Judge
+from fixtures.suite.refreshing import Keep
+from fixtures.verdicts.case import Case
+
+pytestmark = pytest.mark.compilation
+
+
+def test_compilation(compiled: ScenarioRecord, case: Case, judge: Judge) -> None:
+    """A graph that breaks, or is compiled anew for every prompt, costs more than it saves."""
+    judge(*compilation.METRIC.judge(case, compiled))
+
+
+@pytest.mark.refresh
+def test_refresh_compilation(
+    scenario: Scenario, case: Case, run_record: RunRecord, recompiled: Entry, keep: Keep
+) -> None:
+    """Runs with -m compilation and --perf-update-baselines alone: measure a new entry's part."""
+    run_record.note(differences(scenario, case.entry, recompiled))
+    keep(recompiled)
