@@ -1,0 +1,165 @@
+"""What is counted of compiled code: small modules whose graphs, breaks and kernels are known."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from torch import nn
+from torch._inductor import config, cpu_vec_isa
+from torch._inductor.graph import GraphLowering
+from torch._inductor.scheduler import Scheduler
+
+from fixtures.devices.compilation import (
+    CompilationCounter,
+    GraphBreakError,
+    Told,
+    allocated_bytes,
+)
+from fixtures.records.compilation import (
+    BREAKS,
+    BUFFERS,
+    CAPTURED,
+    EXTERN,
+    FUSED,
+    GRAPHS,
+    KERNELS,
+    NODES,
+    RUNS,
+)
+
+SIZE = 16
+
+
+class Block(nn.Module):
+    """A linear layer and operations by element, between which `between` is called."""
+
+    def __init__(self, between: Callable[[torch.Tensor], torch.Tensor] = torch.sin) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = nn.Linear(SIZE, SIZE)
+        self.between = between
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Of shape (n, `SIZE`)."""
+        return torch.cos(self.between(torch.relu(self.linear(values)) + 1))
+
+
+def counted(
+    module: nn.Module, *sizes: int, fullgraph: bool = False
+) -> list[tuple[dict[str, int], Told]]:
+    """What each call counts, with a batch of each size; all draw what they draw uncompiled."""
+    found = []
+    inputs = [torch.arange(size * SIZE, dtype=torch.float32).view(size, SIZE) for size in sizes]
+    with torch.no_grad():
+        expected = [module(values) for values in inputs]
+        with CompilationCounter() as counter:
+            module.compile(fullgraph=fullgraph)
+            for values, wanted in zip(inputs, expected, strict=True):
+                with counter.stage() as told:
+                    result = module(values)
+                torch.testing.assert_close(result, wanted)
+                found.append((dict(counter.counts), told))
+                counter.lowers = False
+    return found
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def eager(values: torch.Tensor) -> torch.Tensor:
+    return torch.sin(values)
+
+
+def test_a_graph_is_counted_as_inductor_makes_it_and_compiled_by_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Any] = []
+    popen = subprocess.Popen.__init__
+
+    def noted(self: Any, command: Any, *arguments: Any, **options: Any) -> None:
+        started.append(command)
+        popen(self, command, *arguments, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    ((first, told), (again, _), (batch, why)) = counted(Block(), 4, 4, 8, fullgraph=True)
+    assert (first[GRAPHS], first[CAPTURED], first[RUNS], first[BREAKS]) == (1, 5, 1, 0)
+    # One product, and all that follows it in one kernel.
+    assert (first[EXTERN], first[KERNELS], first[NODES]) == (1, 1, 2)
+    assert first[BUFFERS] == 4 * SIZE * 4
+    assert told == Told()
+    assert (again.get(GRAPHS, 0), again[RUNS], again[KERNELS]) == (0, 1, 0)
+    assert (batch[GRAPHS], batch[RUNS], batch[KERNELS]) == (1, 1, 0)  # no more than captured
+    assert why.guards == ("0/0: tensor 'values' size mismatch at index 0. expected 4, actual 8",)
+    assert all("--version" in command for command in started), started
+
+
+def test_a_break_is_told_with_its_reason_and_line() -> None:
+    line = Block.forward.__code__.co_firstlineno + 2
+    ((counts, told),) = counted(Block(eager), 4)
+    assert (counts[GRAPHS], counts[RUNS], counts[BREAKS]) == (2, 2, 1)
+    (cause,) = told.breaks
+    assert cause == (
+        f"Skip calling `torch.compiler.disable()`d function at test_compilation.py:{line}"
+    )
+    with pytest.raises(GraphBreakError, match=re.escape(cause)):
+        counted(Block(eager), 4, fullgraph=True)
+
+
+def test_a_lost_fusion_is_more_nodes_that_stay_apart() -> None:
+    def softmax(values: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(values, dim=-1)
+
+    def by_a_library(values: torch.Tensor) -> torch.Tensor:
+        return torch.sort(torch.exp(values))[0]
+
+    ((fused, _),) = counted(Block(softmax), 4)
+    with mock.patch.object(Scheduler, "can_fuse", return_value=False):
+        ((apart, _),) = counted(Block(softmax), 4)
+    assert apart[NODES] == fused[NODES] == apart[FUSED] > fused[FUSED]
+    ((other, _),) = counted(Block(by_a_library), 4)
+    assert other[EXTERN] > fused[EXTERN]
+
+
+def test_what_falls_back_to_eager_runs_no_graph() -> None:
+    with torch._dynamo.config.patch(recompile_limit=1):
+        found = [counts for counts, _ in counted(Block(), 4, 8, 9)]
+    assert [counts.get(RUNS, 0) for counts in found] == [1, 0, 0]
+
+
+def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
+    from torch._inductor import compile_fx
+
+    owners = (
+        (compile_fx, "compile_fx"),
+        (GraphLowering, "compile_to_module"),
+        (cpu_vec_isa, "valid_vec_isa_list"),
+    )
+    before = [getattr(owner, name) for owner, name in owners]
+    caches = config.fx_graph_cache
+    with pytest.raises(KeyError), CompilationCounter() as counter, counter.stage():
+        raise KeyError(config.fx_graph_cache)
+    assert [getattr(owner, name) for owner, name in owners] == before
+    assert config.fx_graph_cache is caches
+    with mock.patch.object(torch.compiler, "reset") as reset:
+        with CompilationCounter():
+            entered = reset.call_count
+        assert reset.call_count == entered + 1 > 1
+
+
+@pytest.mark.parametrize(
+    ("code", "size"),
+    [
+        ("buf0 = empty_strided_cpu((2, 3), (3, 1), torch.float32)", 24),
+        ("buf0 = empty_strided_cuda((2, 3), (8, 1), torch.bfloat16)", 22),  # to its last element
+        ("buf0 = empty_strided_cpu((), (), torch.int64)", 8),
+        ("buf1 = buf0; del buf0  # reuse", 0),
+        ("buf0 = empty_strided_cpu((s0, 3), (3, 1), torch.float32)", 0),  # no fixed size
+        ("b = empty_strided_cpu((5, ), (1, ), torch.bool)\n" * 2, 10),
+    ],
+)
+def test_buffers_are_read_from_the_generated_code(code: str, size: int) -> None:
+    assert allocated_bytes(code) == size
