@@ -26,7 +26,15 @@ ROOTS = (
     "conftest",
     *(
         f"fixtures.suite.{name}"
-        for name in ("plugin", "judging", "figures", "latency", "instructions", "refreshing")
+        for name in (
+            "plugin",
+            "judging",
+            "figures",
+            "latency",
+            "instructions",
+            "compiling",
+            "refreshing",
+        )
     ),
     "fixtures.techniques.",  # imported by name, in the order of the list
     "perf_tests.",

@@ -12,7 +12,6 @@ import torch
 from diffusers.models import activations, attention
 from torch import nn
 
-from fixtures import catalogues
 from fixtures.devices import Device
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
@@ -30,7 +29,8 @@ from fixtures.records.compilation import (
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.workloads.twins import TWINS
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads.twins import twin_of
 from tests.metrics.cases import case
 from tests.support.runs import entry
 
@@ -55,8 +55,7 @@ def device() -> Device:
 
 @pytest.fixture(scope="module")
 def twin() -> Scenario:
-    catalogues.load([TWINS])
-    return find_scenario("sdxl-twin", "torch_compile")
+    return Scenario(twin_of("sdxl"), CATALOGUE["torch_compile"])
 
 
 def test_only_what_compiles_is_counted_and_only_on_the_host(device: Device) -> None:

@@ -1,0 +1,134 @@
+"""Compiled code of a run: what is selected, stored, kept, judged, and compared on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from fixtures.commands.bisect.__main__ import parsed as bisected
+from fixtures.commands.compare.command_line import counting, parsed
+from fixtures.commands.compare.comparing import METRICS
+from fixtures.records.compilation import GRAPHS, Compilation
+from fixtures.scenarios import Scenario, find_scenario
+from fixtures.settings import OPTIONS, Settings
+from fixtures.suite.selecting import compiles_twins, is_asked_for
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads.twins import TWINS, twin_of
+from tests.support import fake_bench
+from tests.support.running import run_here, run_suite
+from tests.support.runs import SOFTWARE
+
+COMPILED = "[storybook-torch_compile]"
+ASKED = ("-m", "compilation", "-k", COMPILED)
+RECORD = ("--perf-update-baselines", "--perf-reason", "test")
+STORED = Compilation({GRAPHS: 2}, {}, 4.0, (50.0,), SOFTWARE)
+MORE = replace(STORED, counts={GRAPHS: 3}, causes={GRAPHS: ("0/1: a guard",)})
+
+
+def run(folder: Path, *options: str, made: Sequence[Compilation] = ()) -> str:
+    """What a fake run against the baselines in the folder prints, where this is counted."""
+    counted = mock.Mock(side_effect=made)
+    with mock.patch("fixtures.suite.compiling.compilation_of", counted):
+        result = run_here(*fake_bench.OPTIONS, "--perf-baselines", str(folder), "-rfs", *options)
+    assert counted.call_count == len(made)
+    return " ".join(result.stdout.split())
+
+
+def test_counts_are_stored_kept_and_judged(tmp_path: Path) -> None:
+    assert "2 graphs" not in run(tmp_path, *RECORD, "-k", COMPILED)
+    said = run(tmp_path, "-k", COMPILED)
+    assert "not judged: the baseline holds none; store it with:" in said
+    said = run(tmp_path, *RECORD, *ASKED, made=[STORED, MORE])
+    assert f"{GRAPHS}: two counts of compiled code differ; nothing is recorded" in said
+    slower = replace(STORED, relative=(55.0,))
+    said = run(tmp_path, *RECORD, *ASKED, made=[STORED, slower])
+    assert "compilation none -> 2 graphs" in said
+    run(tmp_path, *RECORD, "-k", COMPILED)  # a refresh of the rest keeps them
+    assert "1 passed" in run(tmp_path, *ASKED, made=[replace(STORED, relative=(99.0,))])
+    assert "compile time" in run(tmp_path, *ASKED, made=[replace(STORED, relative=(99.1,))])
+    failed = run(tmp_path, *ASKED, made=[MORE])
+    assert "FAILED perf_tests/test_compilation.py::test_compilation[storybook-torch_com" in failed
+    assert "graphs 2 -> 3 (0/1: a guard)" in failed
+    assert f'--perf-baselines {tmp_path} -k "{COMPILED}" --perf-reason "WHY" -m compilation' in (
+        failed
+    )
+    # In a run of everything it is judged, too.
+    assert "graphs 2 -> 3 (0/1: a guard)" in run(tmp_path, "-k", COMPILED, made=[MORE])
+
+
+def test_what_is_stored_of_a_twin_is_what_is_counted(tmp_path: Path) -> None:
+    twin = ("--perf-workload", "flux-twin", "-m", "compilation", "--perf-baselines", str(tmp_path))
+    result = run_suite(*fake_bench.PLUGIN, *twin, "--collect-only", "-q")
+    tests = [line for line in result.stdout.splitlines() if "::" in line]
+    assert "perf_tests/test_compilation.py::test_compilation[flux-twin-torch_compile]" in tests
+    assert all("test_compilation[flux-twin-" in test for test in tests)
+
+
+@pytest.mark.parametrize(
+    ("technique", "on_request", "twin", "keyword", "compilation", "compiles", "asked"),
+    [
+        ("torch_compile", False, False, "", False, True, True),
+        ("torch_compile", False, False, "", False, False, True),
+        ("torch_compile", True, False, "", False, True, False),
+        ("torch_compile", True, False, "", False, False, False),
+        ("torch_compile", True, False, "", True, True, True),
+        ("torch_compile", True, False, "", True, False, False),
+        ("torch_compile", True, False, "x-torch_compile]", False, False, True),
+        ("torch_compile", False, True, "", True, True, True),
+        ("torch_compile", False, True, "torch_compile", True, False, False),
+        ("fp32", False, False, "", False, True, False),
+        ("fp32", False, False, "", False, False, True),
+    ],
+)
+def test_what_takes_minutes_is_asked_for_by_name(
+    technique: str,
+    on_request: bool,
+    twin: bool,
+    keyword: str,
+    compilation: bool,
+    compiles: bool,
+    asked: bool,
+) -> None:
+    workload = twin_of("sdxl") if twin else find_scenario("storybook", "fp32").workload
+    scenario = Scenario(workload, replace(CATALOGUE[technique], on_request=on_request))
+    settings = Settings(compilation=compilation)
+    assert is_asked_for(scenario, settings, keyword, compiles=compiles) is asked
+
+
+@pytest.mark.parametrize(
+    ("markers", "workloads", "alone", "twins"),
+    [
+        ("compilation", (), True, True),
+        (" compilation ", ("storybook",), True, False),
+        ("compilation", ("storybook", "flux-twin"), True, True),
+        ("not compilation", (), False, False),
+        ("compilation or caching", (), False, False),
+        ("", ("flux-twin",), False, False),
+    ],
+)
+def test_compiled_code_is_counted_alone_where_nothing_else_is_marked(
+    markers: str, workloads: tuple[str, ...], alone: bool, twins: bool
+) -> None:
+    given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
+    given |= {"markexpr": markers, "perf_workload": list(workloads)}
+    settings = Settings.parse(given.__getitem__)
+    assert (settings.compilation, compiles_twins(settings)) == (alone, twins)
+
+
+def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "compilation" not in METRICS
+    sides = ["--base", "diffusers==0.41.0", "--head", "diffusers==0.42.1"]
+    chosen = parsed([*sides, "--metric", "compilation", "-k", "flux"], None)
+    assert (chosen.markers, chosen.perf_device) == ("compilation", "cpu")
+    assert chosen.perf_catalogue == [str(TWINS)]
+    assert counting(Settings(), ["compilation"]) == Settings(compilation=True)
+    with pytest.raises(SystemExit):
+        parsed([*sides, "--metric", "compilation", "--metric", "latency"], None)
+    assert "--metric compilation stands alone" in capsys.readouterr().err
+    ends = ["--package", "diffusers", "--good", "0.41.0", "--bad", "0.42.1"]
+    assert bisected([*ends, "--metric", "compilation"]).markers == "compilation"
