@@ -91,8 +91,8 @@ def test_a_graph_is_counted_as_inductor_makes_it_and_compiled_by_nobody(
     assert (first[EXTERN], first[KERNELS], first[NODES]) == (1, 1, 2)
     assert first[BUFFERS] == 4 * SIZE * 4
     assert told == Told()
-    assert (again.get(GRAPHS, 0), again[RUNS], again[KERNELS]) == (0, 1, 0)
-    assert (batch[GRAPHS], batch[RUNS], batch[KERNELS]) == (1, 1, 0)  # no more than captured
+    assert (again.get(GRAPHS, 0), again[RUNS], again.get(KERNELS, 0)) == (0, 1, 0)
+    assert (batch[GRAPHS], batch[RUNS], batch.get(KERNELS, 0)) == (1, 1, 0)  # only captured
     assert why.guards == ("0/0: tensor 'values' size mismatch at index 0. expected 4, actual 8",)
     assert all("--version" in command for command in started), started
 
