@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -173,6 +175,18 @@ def test_a_call_that_starts_a_profiler_of_its_own_has_no_peak() -> None:
     with ProfiledMemory([torch.zeros(KIB)]) as memory, torch.profiler.profile():
         empty(KIB)
     assert memory.component_peak_bytes == {}
+
+
+@pytest.mark.long
+def test_nothing_is_printed_and_no_environment_changed() -> None:
+    program = (
+        "import os\nfrom fixtures.devices.profiled_memory import ProfiledMemory\n"
+        "before = dict(os.environ)\nwith ProfiledMemory(): pass\nassert dict(os.environ) == before"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert (result.stdout, result.stderr) == ("", "")
 
 
 def test_nothing_of_what_was_recorded_is_kept() -> None:
