@@ -1,21 +1,16 @@
-"""The CPU's ledger of storages, against hand-counted cases and against torch's own profiler."""
+"""The CPU's ledger of storages, against hand-counted cases."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from fixtures.devices.ledger import StorageLedger, resident_tensors
+from fixtures.devices.ledger import StorageLedger
 from fixtures.records.counts import OPERATIONS
 from fixtures.records.run import WHOLE
-from fixtures.workloads import WORKLOADS
 
 KIB = 1024
 
@@ -121,72 +116,3 @@ def test_the_collector_is_on_again_after_an_error() -> None:
     with pytest.raises(RuntimeError, match="size"), StorageLedger():
         torch.zeros(2) + torch.zeros(3)
     assert gc.isenabled()
-
-
-def _decode(pipeline: Any) -> None:
-    pipeline.vae.decode(torch.zeros(1, 4, 16, 16))
-
-
-def _denoise(pipeline: Any) -> None:
-    pipeline.unet(torch.zeros(2, 4, 16, 16), torch.tensor(1), torch.zeros(2, 77, 96))
-
-
-@pytest.mark.parametrize("work", [_decode, _denoise])
-def test_the_ledger_agrees_with_the_profiler_to_the_byte(
-    work: Callable[[Any], None], tmp_path: Path
-) -> None:
-    """The profiler also sees scratch inside kernels (oneDNN's reordered weights).
-
-    Scratch is what is made and freed within one operation that the ledger saw. Python numbers that
-    torch wraps into tensors on the way belong to no operation. All else must agree.
-    """
-    pipeline = WORKLOADS["storybook"].load(torch.float32)
-    with torch.no_grad():
-        work(pipeline)
-        gc.collect()
-        with torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-        ) as profile:
-            work(pipeline)
-        trace = tmp_path / "trace.json"
-        profile.export_chrome_trace(str(trace))
-        resident = StorageLedger(resident_tensors(pipeline)).live_bytes
-        with StorageLedger(resident_tensors(pipeline)) as ledger:
-            work(pipeline)
-    events = json.loads(trace.read_text())["traceEvents"]
-    peak = _profiled_peak(events, set(ledger.operations))
-    assert ledger.component_peak_bytes[WHOLE] - resident == peak
-
-
-def _profiled_peak(events: list[dict[str, Any]], seen: set[str]) -> int:
-    """Peak of what outlives the operation that made it."""
-    memory = sorted((e for e in events if e.get("name") == "[memory]"), key=lambda e: e["ts"])
-    everything = [e for e in events if e.get("cat") == "cpu_op"]
-    operations = [e for e in everything if e["name"] in seen]
-    made: dict[int, int] = {}
-    pairs: dict[int, int] = {}
-    for number, event in enumerate(memory):
-        address = event["args"]["Addr"]
-        if event["args"]["Bytes"] > 0:
-            made[address] = number
-        elif address in made:
-            pairs[made.pop(address)] = number
-    scratch = {
-        index
-        for start, end in pairs.items()
-        if any(_within(memory[start], o) and _within(memory[end], o) for o in operations)
-        or not any(_within(memory[start], o) for o in everything)
-        for index in (start, end)
-    }
-    live = peak = 0
-    for number, event in enumerate(memory):
-        if number not in scratch:
-            live += event["args"]["Bytes"]
-            peak = max(peak, live)
-    return peak
-
-
-def _within(event: dict[str, Any], operation: dict[str, Any]) -> bool:
-    start: float = operation["ts"]
-    at: float = event["ts"]
-    return start <= at <= start + float(operation["dur"])

@@ -23,7 +23,8 @@ def judged(
 
 
 @pytest.mark.parametrize(
-    ("source", "margin"), [("replay", 0), ("ledger", 536_870), ("allocator", 5_368_709)]
+    ("source", "margin"),
+    [("replay", 0), ("ledger", 536_870), ("profiler", 536_870), ("allocator", 5_368_709)],
 )
 def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
     source: MemorySource, margin: int
@@ -36,7 +37,7 @@ def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
 
 
 @pytest.mark.parametrize(
-    ("source", "minimum"), [("replay", 0), ("ledger", 1024), ("allocator", MIB)]
+    ("source", "minimum"), [("replay", 0), ("ledger", 1024), ("profiler", 1024), ("allocator", MIB)]
 )
 def test_a_small_peak_may_differ_by_a_minimum_of_bytes(source: MemorySource, minimum: int) -> None:
     small = case(entry=entry(component_peak_bytes={"whole": 2000}))

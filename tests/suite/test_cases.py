@@ -67,6 +67,15 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert found.run.notes == []
 
 
+@pytest.mark.parametrize(
+    ("technique", "source"), [("fp16", "ledger"), ("torch_compile", "profiler")]
+)
+def test_compiled_code_has_its_peaks_from_the_profiler(
+    technique: str, source: str, tmp_path: Path
+) -> None:
+    assert cases(tmp_path, {}).case(find_scenario("storybook", technique)).memory_source == source
+
+
 def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_without_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

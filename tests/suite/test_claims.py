@@ -21,7 +21,6 @@ from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
 
-SDPA = find_scenario("storybook", "sdpa")
 NAIVE = "naive_attention"
 SELECTED = ("storybook-sdpa", "storybook-naive_attention", "storybook-sequential_cpu_offload")
 
@@ -35,8 +34,9 @@ def compared(
     selected: tuple[str, ...] = SELECTED,
     no_latency: str | None = None,
     device: FakeDevice | None = None,
+    technique: str = "sdpa",
 ) -> Compared:
-    """What becomes of a claim of sdpa's.
+    """What becomes of a claim.
 
     Args:
         claim: is compared.
@@ -46,6 +46,7 @@ def compared(
         selected: the scenarios of the run.
         no_latency: why latencies are not measured.
         device: where it runs.
+        technique: whose claim it is.
     """
 
     def fail_if_broken(scenario: Scenario) -> None:
@@ -63,7 +64,8 @@ def compared(
 
     observations = Observations(device or FakeDevice(), observe)
     measurements = cast(Measurements, SimpleNamespace(observations=observations))
-    return Claims(measurements, selected, speedup, no_latency).compared(claim, SDPA)
+    scenario = find_scenario("storybook", technique)
+    return Claims(measurements, selected, speedup, no_latency).compared(claim, scenario)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +142,20 @@ def test_a_scenario_that_failed_is_the_reason(metric: Any, broken: str) -> None:
 
 
 @pytest.mark.parametrize("without", ["sdpa", NAIVE])
-def test_compiled_code_has_no_peak_to_compare(without: str) -> None:
+def test_a_technique_without_a_peak_has_none_to_compare(without: str) -> None:
     peaks = {"sdpa": {"whole": 1}, NAIVE: {"whole": 2}, without: {}}
     assert reason(less(PEAK_MEMORY, than=NAIVE), peaks=peaks) == "one of the two has no figure"
+
+
+def test_a_peak_of_compiled_code_is_compared_where_the_same_tells_the_other_one() -> None:
+    of: dict[str, Any] = {
+        "technique": "torch_compile",
+        "peaks": {"torch_compile": {"whole": 1}, "fp32": {"whole": 2}},
+    }
+    assert reason(less(PEAK_MEMORY), **of) == "ledger and profiler tell their peaks"
+    device = FakeDevice(name="cuda", memory_source="allocator")
+    assert compared(less(PEAK_MEMORY), device=device, **of).outcome == HOLDS
+    assert compared(less(LATENCY), speedups={"torch_compile": 1.25}, **of).outcome == HOLDS
 
 
 @pytest.mark.parametrize("without", ["sdpa", NAIVE])
