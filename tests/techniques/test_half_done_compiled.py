@@ -111,7 +111,8 @@ def decode_in_python(pipeline: Any) -> None:
 
 def layers_in_python(pipeline: Any) -> None:
     """Let every linear layer work outside of graphs."""
-    for module in denoiser(pipeline).modules():
+    modules: Iterator[Any] = denoiser(pipeline).modules()
+    for module in modules:
         if isinstance(module, torch.nn.Linear):
             module.forward = torch.compiler.disable(module.forward)
 
