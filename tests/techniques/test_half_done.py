@@ -172,18 +172,7 @@ def of_the_vae_only(pipeline: Any) -> None:
     last(pipeline.vae)
 
 
-# Compiled
-
-
-def compiled_anew(blocks: slice, **options: Any) -> Spoil:
-    def spoil(pipeline: Any) -> None:
-        held = [m for m in pipeline.unet.modules() if m._compiled_call_impl is not None]
-        for module in held:
-            module._compiled_call_impl = None
-        for module in held[blocks]:
-            module.compile(**options)
-
-    return spoil
+# Traced
 
 
 def python_in_the_graphs_place(pipeline: Any) -> None:
@@ -279,8 +268,6 @@ CASES = [
     HalfDone("traced_unet", "not used", python_in_the_graphs_place, "ran in Python", called=True),
     HalfDone("traced_unet", "one part", a_part_traced, "the graph is of a Conv2d"),
     HalfDone("channels_last_traced_unet", "traced", lambda p: contiguous(p.unet), "not last"),
-    HalfDone("torch_compile", "one block", compiled_anew(slice(1)), "1 of "),
-    HalfDone("torch_compile", "all but one", compiled_anew(slice(1, None)), "blocks of the denois"),
     HalfDone("layerwise_casting", "half", stored_in_fp32(half_of_the_layers), "not stored in fp8"),
     HalfDone("layerwise_casting", "all but one", stored_in_fp32(lambda m: [m.conv_in]), "1 of "),
     HalfDone("vae_slicing", "off", lambda p: p.vae.disable_slicing(), "slicing is off"),
@@ -288,11 +275,8 @@ CASES = [
     HalfDone("vae_tiling", "huge tiles", tiles_of(10**4), "nothing is tiled"),
     HalfDone("vae_tiling", "tiles as large as the image", tiles_of(24), "hardly anything"),
 ]
-EAGER = HalfDone(
-    "torch_compile", "eager", compiled_anew(slice(None), backend="eager"), "inductor", called=True
-)
 
 
-@pytest.mark.parametrize("case", [*CASES, pytest.param(EAGER, marks=pytest.mark.long)], ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_half_done_technique_is_inactive(case: HalfDone) -> None:
     case.is_noticed(workload_of(case.technique), CpuDevice())

@@ -1,0 +1,219 @@
+"""What is compiled in part, by another back end, or for nothing is not in effect.
+
+Graphs are captured and run as they were: inductor would take minutes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import pytest
+import torch
+from diffusers import FluxPipeline
+from torch._dynamo.eval_frame import _debug_get_cache_entry_list
+from torch.fx.experimental import _config
+
+from fixtures.devices.compilation import RUNS, CompilationCounter
+from fixtures.devices.cpu import CpuDevice
+from fixtures.devices.phases import denoiser
+from fixtures.techniques import CATALOGUE, adapters, compiling
+from fixtures.techniques.compiled_runs import CALL
+from fixtures.techniques.placement import LEAF, check_group_offload
+from fixtures.techniques.registry import all_of, models
+from fixtures.workloads import Workload
+from fixtures.workloads.twins import twin_of
+from tests.support.half_done import HalfDone, Spoil, complaint, nothing
+from tests.support.libraries import skipped_without_libraries
+from tests.support.offloads_to_itself import OffloadsToItself
+
+CPU = CpuDevice()
+DYNAMO = torch._dynamo.config
+BLOCKS, WHOLE, DYNAMIC = "torch_compile", "torch_compile_whole", "torch_compile_dynamic"
+DECODER, OFFLOADED = "torch_compile_vae", "torch_compile_group_offload"
+INT8, SWAPPED = "torch_compile_torchao_int8", "torch_compile_lora_hotswap"
+IN_PLACE = partial(compiling.offloaded_and_compiled, stream=False)
+
+
+@cache
+def workload_of() -> Workload:
+    return twin_of("flux")
+
+
+@pytest.fixture(autouse=True)
+def counter() -> Iterator[CompilationCounter]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with CompilationCounter() as counter:
+        counter.lowers = False
+        yield counter
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def without_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU has none to copy on."""
+    check = all_of(partial(check_group_offload, LEAF), compiling.layers_run_compiled)
+    offloaded = replace(CATALOGUE[OFFLOADED], apply=IN_PLACE, activation_check=check)
+    monkeypatch.setitem(CATALOGUE.techniques, OFFLOADED, offloaded)
+
+
+# Spoilt
+
+
+def blocks(pipeline: Any) -> list[Any]:
+    return [owner for owner, _ in compiling.blocks_of(pipeline)]
+
+
+def whole(pipeline: Any) -> list[Any]:
+    return [denoiser(pipeline)]
+
+
+def uncompiled(modules: Callable[[Any], list[Any]], share: slice = slice(None)) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        for module in modules(pipeline)[share]:
+            module._compiled_call_impl = None
+
+    return spoil
+
+
+def compiled_anew(modules: Callable[[Any], list[Any]], **options: Any) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        for module in modules(pipeline):
+            module.compile(**options)
+
+    return spoil
+
+
+def forward_in_python(modules: Callable[[Any], list[Any]], share: slice = slice(None)) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        compiled_anew(modules)(pipeline)  # without `fullgraph`, which would refuse it
+        for module in modules(pipeline)[share]:
+            module.forward = torch.compiler.disable(module.forward)
+
+    return spoil
+
+
+def decode_by(**options: Any) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        del pipeline.vae.decode
+        pipeline.vae.decode = torch.compile(pipeline.vae.decode, **options)
+
+    return spoil
+
+
+def decode_in_python(pipeline: Any) -> None:
+    pipeline.vae.decode = pipeline.vae.decode._torchdynamo_orig_callable
+
+
+def layers_in_python(pipeline: Any) -> None:
+    """Let every linear layer work outside of graphs."""
+    modules: Iterator[Any] = denoiser(pipeline).modules()
+    for module in modules:
+        if isinstance(module, torch.nn.Linear):
+            module.forward = torch.compiler.disable(module.forward)
+
+
+def first_adapter_in(pipeline: Any) -> None:
+    pipeline._pipeline.load_lora_weights(pipeline.first, adapter_name=adapters.NAME, hotswap=True)
+
+
+FIRST = slice(1)
+IN_PYTHON = "ran in Python"
+CASES = [
+    HalfDone(BLOCKS, "none", uncompiled(blocks), "0 of 4 blocks"),
+    HalfDone(BLOCKS, "all but one", uncompiled(blocks, FIRST), "3 of 4 blocks"),
+    HalfDone(BLOCKS, "eager", compiled_anew(blocks, backend="eager"), "4 of 4 blocks"),
+    HalfDone(
+        BLOCKS, "one in Python", forward_in_python(blocks, FIRST), "2 calls of Flux", called=True
+    ),
+    HalfDone(WHOLE, "only blocks", uncompiled(whole), "0 of 1 denoisers carry"),
+    HalfDone(WHOLE, "aot_eager", compiled_anew(whole, backend="aot_eager"), "1 of 1 denoisers are"),
+    HalfDone(WHOLE, "in Python", forward_in_python(whole), IN_PYTHON, called=True),
+    HalfDone(
+        *(DYNAMIC, "of one size", compiled_anew(whole, fullgraph=True)),
+        *("another size had 1 graphs", True),
+    ),
+    HalfDone(DECODER, "in Python", decode_in_python, "0 of 1 decoders"),
+    HalfDone(DECODER, "eager", decode_by(backend="eager"), "are not compiled by inductor"),
+    HalfDone(OFFLOADED, "uncompiled", uncompiled(whole), "0 of 1 denoisers"),
+    HalfDone(OFFLOADED, "layers in Python", layers_in_python, "calls of Linear in", called=True),
+    HalfDone(INT8, "all but one block", uncompiled(blocks, FIRST), "3 of 4 blocks"),
+    HalfDone(SWAPPED, "not the second", first_adapter_in, "values than those swapped in"),
+]
+
+
+FORMS = [one.id for one in CATALOGUE if one.id.startswith(BLOCKS)]
+
+
+def param(technique: str, value: Any) -> Any:
+    """Skipped where its library is not installed."""
+    marks = [skipped_without_libraries(CATALOGUE[technique])]
+    marks += [pytest.mark.long] if technique in (DYNAMIC, OFFLOADED) else []
+    return pytest.param(value, id=str(value), marks=marks)
+
+
+def device_for(technique: str) -> CpuDevice:
+    return OffloadsToItself() if technique == OFFLOADED else CPU
+
+
+@pytest.mark.parametrize("case", [param(case.technique, case) for case in CASES])
+def test_what_is_half_compiled_is_inactive(case: HalfDone) -> None:
+    case.is_noticed(workload_of(), device_for(case.technique))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("disable", True, "in blocks of the denoiser ran in Python"),
+        ("recompile_limit", 1, "2 calls of FluxSingleTransformerBlock"),
+    ],
+)
+def test_a_setting_that_lets_calls_fall_back_to_python_is_noticed(
+    name: str, value: object, says: str
+) -> None:
+    with DYNAMO.patch({name: value}):
+        said = complaint(BLOCKS, workload_of(), CPU, compiled_anew(blocks))
+    assert says in str(said)
+
+
+class Unchanged(compiling.SwappedCompiled):
+    """What is drawn after the swap is what was drawn before."""
+
+    def __init__(self, pipeline: Any, draw: Callable[..., Any]) -> None:
+        images = draw(steps=1)
+        super().__init__(pipeline, lambda **_: images)
+
+
+@pytest.mark.parametrize("says", [param(SWAPPED, "the swap had"), param(SWAPPED, "draws what")])
+def test_a_swap_that_compiles_anew_or_draws_the_same_is_noticed(
+    says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if says == "the swap had":
+        monkeypatch.setattr(FluxPipeline, "enable_lora_hotswap", lambda *_, **__: None)
+    else:
+        monkeypatch.setattr(compiling, "SwappedCompiled", Unchanged)
+    assert says in str(complaint(SWAPPED, workload_of(), CPU, nothing))
+
+
+@pytest.mark.parametrize("name", [param(name, name) for name in FORMS])
+def test_in_full_it_is_active_and_leaving_leaves_nothing_compiled(
+    name: str, counter: CompilationCounter
+) -> None:
+    kept: list[Any] = []
+    workload = workload_of()
+    switches = _config.use_duck_shape, DYNAMO.recompile_limit
+    assert complaint(name, workload, device_for(name), kept.append) is None
+    assert counter.counts[RUNS]
+    assert (_config.use_duck_shape, DYNAMO.recompile_limit) == switches
+    (pipeline,) = kept
+    modules = [one for model in models(pipeline).values() for one in model.modules()]
+    assert not any(vars(module).get(CALL) for module in modules)
+    codes = {inspect.unwrap(type(module).forward).__code__ for module in modules}
+    assert not any(map(_debug_get_cache_entry_list, codes))
+    counter.counts.clear()
+    workload.draw(getattr(pipeline, "_pipeline", pipeline), steps=1)
+    assert not counter.counts[RUNS]
