@@ -17,9 +17,10 @@ from diffusers import FluxPipeline
 from torch._dynamo.eval_frame import _debug_get_cache_entry_list
 from torch.fx.experimental import _config
 
-from fixtures.devices.compilation import RUNS, CompilationCounter
+from fixtures.devices.compilation import CompilationCounter
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.phases import denoiser
+from fixtures.records.compilation import RUNS
 from fixtures.techniques import CATALOGUE, adapters, compiling
 from fixtures.techniques.compiled_runs import CALL
 from fixtures.techniques.placement import LEAF, check_group_offload
@@ -92,7 +93,7 @@ def forward_in_python(modules: Callable[[Any], list[Any]], share: slice = slice(
     def spoil(pipeline: Any) -> None:
         compiled_anew(modules)(pipeline)  # without `fullgraph`, which would refuse it
         for module in modules(pipeline)[share]:
-            module.forward = torch.compiler.disable(module.forward)
+            module.forward = torch.compiler.disable(module.forward)  # type: ignore[method-assign]
 
     return spoil
 
