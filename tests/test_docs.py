@@ -25,9 +25,10 @@ from _pytest.mark.expression import Expression
 
 from fixtures.devices.simulated.profiles import PROFILES
 from fixtures.scenarios import scenarios
-from fixtures.settings import OPTIONS, Settings, SettingsError
+from fixtures.settings import COMPILATION, OPTIONS, Settings, SettingsError
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
+from fixtures.workloads.twins import twins
 
 REPOSITORY = Path(__file__).parent.parent
 PAGES = sorted(
@@ -137,16 +138,25 @@ class Checker:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._scenarios = [scenario.id for scenario in scenarios(list(WORKLOADS))]
+        of_twins = [twin.name for twin in twins()]
+        self._scenarios = [
+            *(scenario.id for scenario in scenarios(list(WORKLOADS))),
+            *(f"{name}-torch_compile" for name in of_twins),
+        ]
         tests = [*REPOSITORY.glob("perf_tests/*.py"), *REPOSITORY.glob("tests/**/test_*.py")]
         self._tests = {
             name
             for path in tests
             for name in (path.stem, *re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M))
         }
-        self._markers = {technique.family for technique in CATALOGUE} | {"sweep", "long"}
+        self._markers = {technique.family for technique in CATALOGUE} | {
+            "sweep",
+            "long",
+            COMPILATION,
+        }
+        workloads = {*WORKLOADS, *of_twins}
         self._names = {
-            **{option: set(WORKLOADS) for option in ("perf_workload", "pipeline", "workload")},
+            **{option: workloads for option in ("perf_workload", "pipeline", "workload")},
             **{option: set(PROFILES) for option in ("perf_profile", "card")},
             "technique": {technique.id for technique in CATALOGUE},
             "scenario": {*self._scenarios},

@@ -26,6 +26,7 @@ from fixtures.settings import (
 def given_options(**values: Any) -> Callable[[str], Any]:
     """What pytest would answer: the defaults, with some options given."""
     answers = {option.destination: option.parameters["default"] for option in OPTIONS}
+    answers["markexpr"] = ""  # pytest's own
     assert values.keys() <= answers.keys()
     return {**answers, **values}.__getitem__
 

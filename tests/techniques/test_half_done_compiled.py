@@ -93,7 +93,7 @@ def forward_in_python(modules: Callable[[Any], list[Any]], share: slice = slice(
     def spoil(pipeline: Any) -> None:
         compiled_anew(modules)(pipeline)  # without `fullgraph`, which would refuse it
         for module in modules(pipeline)[share]:
-            module.forward = torch.compiler.disable(module.forward)  # type: ignore[method-assign]
+            module.forward = torch.compiler.disable(module.forward)
 
     return spoil
 
