@@ -156,7 +156,7 @@ class Checker:
         }
         workloads = {*WORKLOADS, *of_twins}
         self._names = {
-            **{option: workloads for option in ("perf_workload", "pipeline", "workload")},
+            **dict.fromkeys(("perf_workload", "pipeline", "workload"), workloads),
             **{option: set(PROFILES) for option in ("perf_profile", "card")},
             "technique": {technique.id for technique in CATALOGUE},
             "scenario": {*self._scenarios},
