@@ -15,6 +15,7 @@ from torch._inductor import config, cpu_vec_isa
 from torch._inductor.graph import GraphLowering
 from torch._inductor.scheduler import Scheduler
 
+from fixtures.devices import compilation
 from fixtures.devices.compilation import (
     CompilationCounter,
     GraphBreakError,
@@ -63,7 +64,7 @@ def counted(
             for values, wanted in zip(inputs, expected, strict=True):
                 with counter.stage() as told:
                     result = module(values)
-                torch.testing.assert_close(result, wanted)
+                    torch.testing.assert_close(result, wanted)
                 found.append((dict(counter.counts), told))
                 counter.lowers = False
     return found
@@ -163,3 +164,16 @@ def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
 )
 def test_buffers_are_read_from_the_generated_code(code: str, size: int) -> None:
     assert allocated_bytes(code) == size
+
+
+def test_a_whole_graph_that_is_compiled_too_often_is_a_break_and_paths_are_not_told() -> None:
+    with torch._dynamo.config.patch(recompile_limit=1):
+        (_, (later, told)) = counted(Block(), 4, 8, fullgraph=True)
+    assert later[BREAKS] == 1
+    (cause,) = told.breaks
+    assert cause.startswith("compiled anew more often than torch allows at ")
+    reason = (
+        "0/1: flag == True # if flag: User stack trace: File '/home/me/x.py', line 7, at 0x7f00"
+    )
+    assert compilation._sentence(reason) == "0/1: flag == True # if flag:"
+    assert compilation._sentence("held by 140462015041104 at 0x7f00ab") == "held by ... at ..."
