@@ -10,7 +10,7 @@ from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.instructions import Instructions
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario, scenarios, workload_of
+from fixtures.scenarios import Scenario, workload_of
 from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
 from fixtures.suite.measurements import Measurements
@@ -18,6 +18,7 @@ from fixtures.suite.refreshing import Keep
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.case import Case
 from fixtures.workloads import WORKLOADS
+from fixtures.workloads.twins import twins
 
 pytestmark = pytest.mark.last
 REMEDY = "delete it, or name what declares it with --perf-catalogue"
@@ -40,14 +41,19 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
     """An entry that nothing is compared with guards nothing."""
     folder = store.folder / device.key
     orphans = []
+    # Of twins, which this run need not have declared, compiled code is stored.
+    of_twins = {twin.name: twin for twin in twins()}
     for path in sorted(folder.glob("*.json")):
         name = workload_of(path.stem)
-        if name not in WORKLOADS and name == path.stem:
+        workload = WORKLOADS.get(name) or of_twins.get(name)
+        if workload is None and name == path.stem:
             pytest.fail(f"{path} is the baseline of no workload: {REMEDY}", pytrace=False)
         # Of other weights their configurations decide, which need not be here.
-        known = {one.id for one in CATALOGUE}
-        if name in WORKLOADS:
-            known = {one.technique.id for one in scenarios([name])}
+        known = {
+            technique.id
+            for technique in CATALOGUE
+            if workload is None or technique.applies_to(workload)
+        }
         baseline = store.baseline(device.key, path.stem)
         stale = sorted(set(baseline.scenarios if baseline else ()) - known)
         orphans += [f"'{name}' in {path}" for name in stale]

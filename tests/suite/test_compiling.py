@@ -13,6 +13,7 @@ import pytest
 from fixtures.commands.bisect.__main__ import parsed as bisected
 from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
+from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.compilation import GRAPHS, Compilation
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import OPTIONS, Settings
@@ -21,7 +22,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.workloads.twins import TWINS, twin_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
-from tests.support.runs import SOFTWARE
+from tests.support.runs import SOFTWARE, entry
 
 COMPILED = "[storybook-torch_compile]"
 ASKED = ("-m", "compilation", "-k", COMPILED)
@@ -132,3 +133,13 @@ def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--metric compilation stands alone" in capsys.readouterr().err
     ends = ["--package", "diffusers", "--good", "0.41.0", "--bad", "0.42.1"]
     assert bisected([*ends, "--metric", "compilation"]).markers == "compilation"
+
+
+def test_an_entry_of_a_twin_is_no_orphan(tmp_path: Path) -> None:
+    store = BaselineStore(tmp_path)
+    for technique in ("torch_compile", "gone"):
+        store.stage(fake_bench.KEY, "flux-twin", technique, entry())
+    store.commit()
+    said = run(tmp_path, "-k", "test_entry_has_a_scenario")
+    assert "no scenario has the entry 'gone' in" in said
+    assert "is the baseline of no workload" not in said
