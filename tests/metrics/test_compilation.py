@@ -156,6 +156,12 @@ def test_two_releases_are_compared_count_by_count() -> None:
     assert figures["compilation (graph breaks)"].note == BREAK
     (same,) = compared(STORED, STORED)
     assert (same.verdict.outcome, same.base) == (Outcome.PASS, 2.0)
+    fewer = {name: count for name, count in COUNTS.items() if name != PROMPT}
+    less = replace(STORED, counts=fewer)
+    both, alone = compared(replace(STORED, counts={**COUNTS, PROMPT: 2}), less)
+    assert (both.base, both.head) == (2.0, 2.0)
+    assert alone.note == f"compilation not compared: on head: nothing was counted of {PROMPT}"
+    assert compared(less, STORED)[1].note.startswith("compilation not compared: on base: ")
     older = replace(STORED, software={**NEWER, "torch": "2.12.1"})
     sides: list[tuple[Compilation | str, Compilation | str, str]] = [
         (older, STORED, "on both sides: base has torch 2.12.1, this is 2.13.0"),
