@@ -21,7 +21,7 @@ def test_compilation(compiled: ScenarioRecord, case: Case, judge: Judge) -> None
 
 @pytest.mark.refresh
 def test_refresh_compilation(
-    scenario: Scenario, case: Case, run_record: RunRecord, recompiled: Entry, keep: Keep
+    scenario: Scenario, case: Case, run_record: RunRecord, keep: Keep, recompiled: Entry
 ) -> None:
     """Runs with -m compilation and --perf-update-baselines alone: measure a new entry's part."""
     run_record.note(differences(scenario, case.entry, recompiled))

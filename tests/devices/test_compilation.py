@@ -177,3 +177,20 @@ def test_a_whole_graph_that_is_compiled_too_often_is_a_break_and_paths_are_not_t
     )
     assert compilation._sentence(reason) == "0/1: flag == True # if flag:"
     assert compilation._sentence("held by 140462015041104 at 0x7f00ab") == "held by ... at ..."
+
+
+def test_options_of_inductor_count_a_graph_once_and_errors_of_the_program_are_its_own() -> None:
+    with torch.no_grad(), CompilationCounter() as counter:
+        compiled = torch.compile(Block(), options={"max_autotune": False})
+        with counter.stage():
+            compiled(torch.ones(4, SIZE))
+        assert (counter.counts[GRAPHS], counter.counts[CAPTURED]) == (1, 5)
+
+        def wrong(values: torch.Tensor) -> torch.Tensor:
+            raise ValueError("of the program")
+
+        counter.lowers = False
+        broken = Block(wrong)
+        broken.compile(fullgraph=True)
+        with pytest.raises(torch._dynamo.exc.Unsupported), counter.stage():
+            broken(torch.ones(4, SIZE))

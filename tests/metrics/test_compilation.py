@@ -83,6 +83,7 @@ def compared(base: Compilation | str, head: Compilation | str) -> list[ComparedF
         # What was captured runs eagerly: nothing else shows it.
         ({LATER_RUNS: 0}, {}, Outcome.REGRESSION, "graph runs (another prompt) 14 -> 0"),
         ({CAPTURED: 40}, {}, Outcome.BROKEN, "captured calls 92 -> 40; that is implausible"),
+        ({KERNELS: 0}, {}, Outcome.BROKEN, "generated kernels 34 -> 0; that is implausible"),
         ({KERNELS: 33, GRAPHS: 3}, {}, Outcome.REGRESSION, "fp16: graphs 2 -> 3"),
     ],
 )
@@ -92,7 +93,9 @@ def test_every_count_is_judged_exactly(
     verdict = judged(now(changes, causes={**STORED.causes, **causes}))[0]
     assert (verdict.outcome, says in verdict.sentence) == (outcome, True), verdict.sentence
     if outcome is Outcome.REGRESSION:
-        assert verdict.sentence.endswith('-k "[storybook-fp16]" --perf-reason "WHY" -m compilation')
+        assert verdict.sentence.endswith(
+            'nox -s refresh -- -m compilation -k "[storybook-fp16]" --perf-reason "WHY"'
+        )
 
 
 def test_a_cause_that_is_new_is_named_before_one_that_only_moved() -> None:
@@ -128,11 +131,14 @@ def test_what_cannot_be_compared_is_not_judged_and_what_was_lost_fails() -> None
     assert judged(patch)[0].outcome is Outcome.PASS
     (verdict,) = judged(STORED, None)
     assert verdict.outcome is Outcome.NOT_JUDGED
-    assert verdict.sentence.endswith("-m compilation")
+    assert "store it with: nox -s refresh -- -m compilation -k" in verdict.sentence
     fewer = {name: count for name, count in COUNTS.items() if name != PROMPT}
     (verdict,) = judged(replace(STORED, counts=fewer))
     assert verdict.outcome is Outcome.BROKEN
     assert f"{PROMPT} was not counted" in verdict.sentence
+    lora = replace(STORED, counts={**COUNTS, of_call(RECOMPILATIONS, "after a LoRA"): 0})
+    assert judged(STORED, lora)[0].outcome is Outcome.PASS  # peft is not installed
+    assert judged(lora, STORED)[0].measured == judged(STORED)[0].measured
     assert judge_compilation(case(entry=None), STORED)[0].outcome is Outcome.NO_BASELINE
     record = ScenarioRecord("w-t", "w", "t", "f", not_compiled="there is no compiler")
     (verdict,) = METRIC.judge(case(), record)
@@ -180,3 +186,9 @@ def test_a_refresh_says_what_differs() -> None:
     assert METRIC.changes(none, new) == ["compilation none -> 2 graphs"]
     assert METRIC.changes(old, new) == ["generated kernels 34 -> 40"]
     assert METRIC.changes(old, none) == METRIC.changes(old, old) == []
+
+
+def test_suspects_are_what_changed_since_it_was_counted() -> None:
+    counted = replace(STORED, software={**NEWER, "diffusers": "0.42.0"})
+    sentence = judged(now({GRAPHS: 3}), counted)[0].sentence
+    assert "changed since the baseline: diffusers 0.42.0 -> " in sentence

@@ -13,21 +13,22 @@ import pytest
 from fixtures.commands.bisect.__main__ import parsed as bisected
 from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
+from fixtures.devices.host import software_versions
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.compilation import GRAPHS, Compilation
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.settings import OPTIONS, Settings
+from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.suite.selecting import compiles_twins, is_asked_for
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads.twins import TWINS, twin_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
-from tests.support.runs import SOFTWARE, entry
+from tests.support.runs import entry
 
 COMPILED = "[storybook-torch_compile]"
 ASKED = ("-m", "compilation", "-k", COMPILED)
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
-STORED = Compilation({GRAPHS: 2}, {}, 4.0, (50.0,), SOFTWARE)
+STORED = Compilation({GRAPHS: 2}, {}, 4.0, (50.0,), software_versions())
 MORE = replace(STORED, counts={GRAPHS: 3}, causes={GRAPHS: ("0/1: a guard",)})
 
 
@@ -50,14 +51,17 @@ def test_counts_are_stored_kept_and_judged(tmp_path: Path) -> None:
     said = run(tmp_path, *RECORD, *ASKED, made=[STORED, slower])
     assert "compilation none -> 2 graphs" in said
     run(tmp_path, *RECORD, "-k", COMPILED)  # a refresh of the rest keeps them
-    assert "1 passed" in run(tmp_path, *ASKED, made=[replace(STORED, relative=(99.0,))])
-    assert "compile time" in run(tmp_path, *ASKED, made=[replace(STORED, relative=(99.1,))])
+    assert "1 passed" in run(tmp_path, *ASKED, made=[replace(STORED, relative=(110.0,))])
+    slow = replace(STORED, relative=(110.1,))
+    assert "1 passed" in run(tmp_path, *ASKED, made=[slow, STORED])  # once more, if it is slow
+    assert "1 failed" in run(tmp_path, *ASKED, made=[slow, slow])
+    again = (*RECORD, "--perf-minutes", "9", *ASKED)
+    assert "recorded before" in run(tmp_path, *again)
     failed = run(tmp_path, *ASKED, made=[MORE])
     assert "FAILED perf_tests/test_compilation.py::test_compilation[storybook-torch_com" in failed
     assert "graphs 2 -> 3 (0/1: a guard)" in failed
-    assert f'--perf-baselines {tmp_path} -k "{COMPILED}" --perf-reason "WHY" -m compilation' in (
-        failed
-    )
+    asked = f'--perf-baselines {tmp_path} -m compilation -k "{COMPILED}" --perf-reason "WHY"'
+    assert asked in failed
     # In a run of everything it is judged, too.
     assert "graphs 2 -> 3 (0/1: a guard)" in run(tmp_path, "-k", COMPILED, made=[MORE])
 
@@ -108,7 +112,6 @@ def test_what_takes_minutes_is_asked_for_by_name(
         (" compilation ", ("storybook",), True, False),
         ("compilation", ("storybook", "flux-twin"), True, True),
         ("not compilation", (), False, False),
-        ("compilation or caching", (), False, False),
         ("", ("flux-twin",), False, False),
     ],
 )
@@ -121,6 +124,13 @@ def test_compiled_code_is_counted_alone_where_nothing_else_is_marked(
     assert (settings.compilation, compiles_twins(settings)) == (alone, twins)
 
 
+@pytest.mark.parametrize("markers", ["compilation or x", "(compilation)", "compilation and x"])
+def test_beside_another_marker_it_is_refused(markers: str) -> None:
+    given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
+    with pytest.raises(SettingsError, match="'compilation' stands alone"):
+        Settings.parse({**given, "markexpr": markers}.__getitem__)
+
+
 def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert "compilation" not in METRICS
     sides = ["--base", "diffusers==0.41.0", "--head", "diffusers==0.42.1"]
@@ -128,9 +138,14 @@ def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert (chosen.markers, chosen.perf_device) == ("compilation", "cpu")
     assert chosen.perf_catalogue == [str(TWINS)]
     assert counting(Settings(), ["compilation"]) == Settings(compilation=True)
-    with pytest.raises(SystemExit):
-        parsed([*sides, "--metric", "compilation", "--metric", "latency"], None)
-    assert "--metric compilation stands alone" in capsys.readouterr().err
+    for beside, refusal in (
+        (["--metric", "latency"], "--metric compilation stands alone"),
+        (["-m", "caching"], "is counted on the CPU; choose with -k alone"),
+        (["--perf-device", "simulated"], "is counted on the CPU; choose with -k alone"),
+    ):
+        with pytest.raises(SystemExit):
+            parsed([*sides, "--metric", "compilation", *beside], None)
+        assert refusal in capsys.readouterr().err
     ends = ["--package", "diffusers", "--good", "0.41.0", "--bad", "0.42.1"]
     assert bisected([*ends, "--metric", "compilation"]).markers == "compilation"
 
