@@ -160,6 +160,8 @@ def test_two_releases_are_compared_count_by_count() -> None:
         "compilation (buffer bytes)": Outcome.PASS,  # 0.02 %
     }
     assert figures["compilation (graph breaks)"].note == BREAK
+    (fewer_runs,) = compared(STORED, now({LATER_RUNS: 7}))
+    assert fewer_runs.note == ""
     (same,) = compared(STORED, STORED)
     assert (same.verdict.outcome, same.base) == (Outcome.PASS, 2.0)
     fewer = {name: count for name, count in COUNTS.items() if name != PROMPT}
