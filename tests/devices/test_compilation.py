@@ -100,7 +100,8 @@ def test_a_graph_is_counted_as_inductor_makes_it_and_compiled_by_nobody(
 
 def test_a_break_is_told_with_its_reason_and_line() -> None:
     line = Block.forward.__code__.co_firstlineno + 2
-    ((counts, told),) = counted(Block(eager), 4)
+    ((counts, told), (again, none)) = counted(Block(eager), 4, 4)
+    assert (again[RUNS], none) == (2, Told()), "each break is told once"
     assert (counts[GRAPHS], counts[RUNS], counts[BREAKS]) == (2, 2, 1)
     (cause,) = told.breaks
     assert cause == (
