@@ -7,6 +7,7 @@ import math
 import pytest
 
 from fixtures.metrics.operations import COUNTS
+from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS, Compilation
 from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import PAGEABLE, PINNED, RESERVED, WHOLE, RunRecord, ScenarioRecord
@@ -100,6 +101,8 @@ def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: Scenari
     measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
     measured.host_work = host_work()
     measured.instructions = instructions()
+    compiled = {GRAPHS: 2, BREAKS: 0, KERNELS: 34}
+    measured.compilation = Compilation(compiled, {}, 4.0, (50.0,), {"torch": "2.13.0"})
     measured.verdicts.append(verdict(measured.id, metric="activation"))
     measured.verdicts.append(verdict(measured.id, baseline=1.0, limit=1.06))
     titles = row(shown(run_record(measured)), "technique")[1:-1]
