@@ -13,6 +13,7 @@ import pytest
 
 from fixtures.devices.host import VISIBLE
 from fixtures.settings import REPOSITORY
+from tests.support.own_catalogue import nothing_kept
 
 TIMEOUT_S = 600
 FAKE = "tests.support.fake_bench"
@@ -27,9 +28,8 @@ def run_suite(
 
     A bench that measures nothing runs here: imports take longer than all it does.
     """
-    # What a catalogue declares would stay declared here.
-    stays = "-n" in arguments or any(word.startswith("--perf-catalogue") for word in arguments)
-    if FAKE in arguments and not stays and not OWN_PROCESS.intersection(environment):
+    alone = "-n" in arguments or OWN_PROCESS.intersection(environment)
+    if FAKE in arguments and not alone:
         return run_here(*arguments, tests=tests, **environment)
     return subprocess.run(
         [sys.executable, "-m", "pytest", tests, *arguments],
@@ -52,6 +52,7 @@ def run_here(
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
+        nothing_kept(patch),
     ):
         patch.chdir(REPOSITORY)
         status = pytest.main([tests, *arguments])
