@@ -131,6 +131,9 @@ def test_hardware_is_described_in_a_few_words() -> None:
     )
     assert describe_hardware({"threads": 2}) == "2 threads"
     assert describe_hardware({"instruction_sets": []}) == "no instruction_sets"
+    assert describe_hardware({"memory_gib": 140, "compute_capability": "9.0"}) == (
+        "compute capability 9.0, 140 GiB"
+    )
 
 
 # Accelerators

@@ -160,7 +160,7 @@ def test_below_the_table_stands_what_each_verdict_but_a_pass_is_about() -> None:
     assert sentence
     assert [line for line in text.splitlines() if line.startswith("fp16: ")] == [
         "fp16: regression: counts: aten::mm 4 -> 8 (+4) in Unet",
-        "fp16: no baseline: SSIM",
+        f"fp16: no baseline: {sentence}",
         f"fp16: improvement: {sentence}",
         f"fp16: inconclusive: {sentence}",
     ]

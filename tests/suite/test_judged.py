@@ -99,7 +99,8 @@ def test_more_python_in_a_step_fails_where_nothing_else_does(tmp_path: Path) -> 
     assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
     result = run(tmp_path, "-k", BF16, "-rf", environment={"FAKE_CALLS": "storybook-bf16"})
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    failed = [line for line in result.stdout.splitlines() if line.startswith("FAILED")]
+    lines = result.stdout.splitlines()
+    failed = [line for line in lines if line.startswith("FAILED") and " - " in line]
     assert [line.partition("::")[2].partition(" ")[0] for line in failed] == [
         "test_host_calls[storybook-bf16]"
     ]
@@ -271,7 +272,7 @@ def test_a_corrupt_baseline_is_one_verdict_of_its_scenario(tmp_path: Path) -> No
     result = run(tmp_path, "-k", f"{BF16} and not test_latency", "--show-capture=no")
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert "ERROR" not in result.stdout
-    assert "bf16: no baseline: baseline" in result.stdout
+    assert "bf16: no baseline: " in result.stdout
     assert "1 judged: 0 passed, 1 failed" in result.stdout
     assert "Traceback" not in result.stdout
 

@@ -82,6 +82,7 @@ def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: 
     failed = "FAILED perf_tests/test_host_calls.py::test_host_calls[storybook-bf16]"
     timing = [n for n, line in enumerate(lines) if line.startswith("[1/2] timing storybook-bf16")]
     assert lines.index(failed) < timing[0]
+    assert any(line.startswith(f"{failed} - ") for line in lines)  # pytest's own, at the end
     assert not any(re.match(r"perf_tests/\S+ [.sF]+", line) for line in lines)  # no dots
 
 
