@@ -70,8 +70,27 @@ def test_a_refresh_is_held_to_no_budget_and_its_command_repeats_the_file(tmp_pat
     result = run(tmp_path, FAILS, "-k", "storybook-fp", *refresh)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     assert "limits of" not in result.stdout
+    assert "is yours" not in result.stdout
     result = run(tmp_path, FAILS, *BF16)  # has no entry beside those
     assert f"--perf-limits={tmp_path / 'limits.toml'} -k" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "lacks", "reason"),
+    [
+        ("--benchmark-disable", "", "pytest-benchmark is disabled"),
+        ("-q", "clock", "it has no clock"),
+    ],
+)
+def test_a_latency_that_nothing_measures_is_not_judged(
+    option: str, lacks: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_LACKS", lacks)
+    report = tmp_path / "report"
+    run(tmp_path, FAILS, *BF16, option, "--perf-report", str(report))
+    record = RESULTS.read(report / "results.json").scenarios["storybook-bf16"]
+    found = [one.detail for one in record.verdicts if one.budget and one.metric == "latency"]
+    assert found == [reason]
 
 
 @pytest.mark.long

@@ -96,6 +96,7 @@ def test_a_value_has_its_unit(line: str, value: float, tmp_path: Path) -> None:
         ('[[budget]]\npeak_memory = "12 GB"', "peak_memory = '12 GB' is not memory, such as"),
         ("[[budget]]\npeak_memory = 12", "peak_memory = 12 is not memory"),
         ('[[budget]]\npeak_memory = "0 GiB"', "peak_memory = '0 GiB' is not memory"),
+        (f'[[budget]]\npeak_memory = "{"9" * 40} GiB"', " GiB' is not memory"),
         ('[[budget]]\nlatency = "-5 s"', "latency = '-5 s' is not a time, such as"),
         ('[[budget]]\nlatency = "1e3 s"', "latency = '1e3 s' is not a time"),
         ("[[budget]]\nhost_calls = 0", "host_calls = 0 is not a whole number from 1 on."),
