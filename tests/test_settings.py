@@ -21,6 +21,7 @@ from fixtures.settings import (
     Settings,
     SettingsError,
 )
+from fixtures.verdicts.own_limits import OwnLimits, read_own_limits
 
 
 def given_options(**values: Any) -> Callable[[str], Any]:
@@ -48,6 +49,8 @@ def test_without_options_the_settings_are_their_own_defaults() -> None:
 
 
 def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text("[[budget]]\nssim = 0.9\n", encoding="utf-8")
     values = {
         "perf_device": "cpu",
         "perf_profile": "rtx-4090",
@@ -58,6 +61,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_reason": "  torch 2.13  ",
         "perf_minutes": "9",
         "perf_baselines": str(tmp_path),
+        "perf_limits": str(limits),
         "perf_expect_device": "nvidia-h200",
         "perf_budget": "12.5",
         "perf_at_once": "2",
@@ -80,6 +84,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         reason="torch 2.13",
         minutes=9.0,
         baselines=tmp_path,
+        limits=read_own_limits(limits),
         expect_device="nvidia-h200",
         budget_s=12.5,
         all_steps=True,
@@ -228,6 +233,19 @@ def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> No
     assert Settings.parse(given_options(perf_shard=text)).shard == shard
 
 
+def test_limits_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "limits.toml"
+    path.write_text("[[budget]]\nsim = 0.9\n", encoding="utf-8")
+    assert refusal(perf_limits=str(path)) == (
+        f"--perf-limits {path}: [[budget]] 1: 'sim' is unknown (did you mean 'ssim'?)."
+    )
+
+
+def test_own_limits_may_name_a_simulated_device_by_its_profile() -> None:
+    assert Settings(device="simulated", profile="l4").devices("simulated") == ("simulated", "l4")
+    assert Settings(device="cpu", profile="l4").devices("cpu") == ("cpu",)
+
+
 # The accept command
 
 
@@ -254,6 +272,7 @@ def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> No
         (Settings(baselines=BASELINES), ""),
         (Settings(baselines=BASELINES / ".." / "baselines"), ""),
         (Settings(baselines=Path("/mine")), "--perf-baselines /mine"),
+        (Settings(limits=OwnLimits(Path("my limits.toml"))), "'--perf-limits=my limits.toml'"),
     ],
 )
 def test_what_was_chosen_is_chosen_again(settings: Settings, options: str) -> None:

@@ -40,6 +40,8 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
         (["--perf-expect-device", ""], "--perf-expect-device is empty, as a variable that is"),
         (["--perf-baselines="], "--perf-baselines is empty, as a variable that is not set"),
+        (["--perf-limits", "none.toml"], "--perf-limits none.toml cannot be read (No such file"),
+        (["--perf-limits", "README.md"], "--perf-limits README.md is not TOML: "),
         (["-n", "2"], "-n is refused on the CPU"),
         (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
         (["--perf-baselines", "README.md"], "is a file; it takes a folder"),
