@@ -13,6 +13,7 @@ The other sessions have environments of their own. All of them take the versions
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ import nox
 nox.needs_version = ">=2025.5.1"
 nox.options.sessions = ["tests", "lint", "typing"]
 nox.options.reuse_venv = "yes"
+if "NOX_ENVDIR" in os.environ:  # nox itself knows the option --envdir alone
+    nox.options.envdir = os.environ["NOX_ENVDIR"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 CONSTRAINTS = Path("constraints.txt")
@@ -83,13 +86,14 @@ def rehearsal(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff: rules and format; workflows against their published schema; the Dockerfile."""
+    """Ruff: rules and format; workflows and actions by their published schemas; the Dockerfile."""
     install(session, *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    folders = (".github/workflows", "docs/workflows")
-    workflows = sorted(str(path) for folder in folders for path in Path(folder).glob("*.yml"))
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    schemas = {"github-workflows": "*/workflows/*.yml", "github-actions": ".github/actions/*/*.yml"}
+    for schema, pattern in schemas.items():
+        files = sorted(map(str, Path().glob(pattern)))
+        session.run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
     session.run("hadolint", ".github/runner/Dockerfile")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from fixtures.commands.compare.command_line import parsed
 from fixtures.scenarios import scenarios
 from fixtures.workloads import WORKLOADS as KNOWN_WORKLOADS
 
@@ -98,8 +96,8 @@ def test_what_is_proposed_is_measured_in_an_environment_that_no_other_job_has_to
     (step,) = (step for step in PERF["jobs"]["refresh"]["steps"] if "nox" in step.get("run", ""))
     assert step["env"]["NOX_ENVDIR"] == "${{ runner.temp }}/environments"
     commands = {line.split()[0]: line for line in step["run"].splitlines() if line[0] != " "}
-    assert commands.keys() == {"python", '"$RUNNER_TEMP/own/bin/python"'}
-    assert commands["python"].startswith("python -I -m venv ")
+    assert commands.keys() == {"python3", '"$RUNNER_TEMP/own/bin/python"'}
+    assert commands["python3"].startswith("python3 -I -m venv ")
     for line in DOCKERFILE.read_text(encoding="utf-8").splitlines():
         assert not line.startswith("VOLUME") or "nox" not in line
 
@@ -131,8 +129,8 @@ def test_what_runs_a_pull_request_can_write_nothing_and_knows_no_secret() -> Non
     assert COMPARES[True].keys() == {"pull_request"}
     (job,) = COMPARES["jobs"].values()
     assert "permissions" not in job
-    checkouts = [step for step in job["steps"] if "checkout" in step.get("uses", "")]
-    assert [step["with"]["persist-credentials"] for step in checkouts] == [False] * 2
+    (checkout,) = (step for step in job["steps"] if "checkout" in step.get("uses", ""))
+    assert checkout["with"]["persist-credentials"] is False
     assert "secrets." not in (DOCUMENTED / "performance.yml").read_text(encoding="utf-8")
 
 
@@ -181,13 +179,19 @@ def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(
     assert said.read_text().strip() == words
 
 
-def test_the_documented_comparison_is_one_that_the_command_takes() -> None:
+def test_what_comments_reads_what_the_comparison_uploads() -> None:
+    (compares,), (comments,) = (of["jobs"].values() for of in (COMPARES, COMMENTS))
+    inputs = content(DOCUMENTED.parents[1] / ".github/actions/compare/action.yml")["inputs"]
+    assert "report" not in compares["steps"][-1]["with"]
+    assert comments["steps"][0]["with"]["name"] == inputs["report"]["default"]
+
+
+def test_the_documented_comparison_is_of_scenarios_that_there_are() -> None:
     (job,) = COMPARES["jobs"].values()
-    (command,) = (step["run"] for step in job["steps"] if step.get("name") == "Compare")
-    words = shlex.split(command.replace("$SCENARIOS", COMPARES["env"]["SCENARIOS"]))
-    options = parsed(words[words.index("--") + 1 :], None)
+    (inputs,) = (
+        step["with"] for step in job["steps"] if "actions/compare@" in step.get("uses", "")
+    )
     known = {one.id for one in scenarios(KNOWN_WORKLOADS)}
-    assert options.perf_device == "simulated"
-    named = re.findall(r"\[(.+?)\]", options.keyword)
+    named = re.findall(r"\[(.+?)\]", inputs["select"])
     assert named
     assert set(named) <= known

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,11 +16,13 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from fixtures.measuring.rounds import Plan, Round
 from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
+from fixtures.settings import REPOSITORY
 from fixtures.suite.judging import latencies_of
 from fixtures.suite.latency import JudgedClock, _benchmarked
 from fixtures.suite.live import Show
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
+from tests.support.running import own_environment
 
 PLAN = Plan(groups=2, pairs=3)
 REFERENCE_S, CANDIDATE_S, SET_UP_S = 1.0, 1.5, 100.0
@@ -137,3 +142,22 @@ def test_every_test_that_asks_for_a_latency_is_a_comparison_whatever_its_file_is
 
 def test_the_run_s_other_shards_have_as_many_latencies() -> None:
     assert latencies_of([item("test_latency.py", "timed")] * 3, 4) == 12
+
+
+@pytest.mark.parametrize(
+    ("options", "is_made"), [((), False), (("--benchmark-save=one",), True)], ids=["alone", "save"]
+)
+def test_a_folder_for_stored_benchmarks_is_made_where_some_are(
+    options: tuple[str, ...], is_made: bool, tmp_path: Path
+) -> None:
+    """In a folder of its own, for the repository may have one."""
+    command = (sys.executable, "-m", "pytest", "-c", str(REPOSITORY / "pyproject.toml"))
+    done = subprocess.run(
+        [*command, "-p", "fixtures.suite.plugin", "--collect-only", ".", *options],
+        cwd=tmp_path,
+        env={**own_environment(), "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stderr
+    assert (tmp_path / ".benchmarks").exists() == is_made

@@ -57,6 +57,7 @@ def test_a_checkout_has_its_version_and_goes_with_what_both_its_neighbours_do(
     requirements = Requirements.parse([str(checkout(tmp_path / "my checkout", version))])
     assert requirements.names == {"diffusers"}
     assert requirements.replaceable
+    assert requirements.folders == [tmp_path / "my checkout"]
     assert requirements.texts[0].startswith("diffusers @ file://")
     assert requirements.transformers() == good
 
