@@ -40,6 +40,6 @@ def test_host_memory_that_lacks_is_said() -> None:
 def test_the_page_escapes_what_it_is_given() -> None:
     evil = way(("<script>alert(1)</script>",), program="<b>", refusal="<i>", needed_bytes=99 * GIB)
     page = fit_page(fit(evil, way(), not_run={"<u>": "<s>"}))
-    for tag in ("<script>", "<i>", "<u>", "<s>"):
+    for tag in ("<script>alert", "<i>", "<u>", "<s>"):
         assert tag not in page
     assert "&lt;script&gt;" in page

@@ -14,12 +14,12 @@ import pytest
 from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
-from fixtures.report.page import page
+from fixtures.report.page import MAX_OPEN, page
 from tests.support.runs import MIB, host_work, run_record, scenario_record, timing, verdict
 
 BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
@@ -106,8 +106,9 @@ def illustrated_run() -> RunRecord:
 def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
     reader = read(RUN)
     bodies = [body for body in reader.attributes("tbody") if "data-name" in body]
-    assert [body["data-name"] for body in bodies] == ["storybook-fp32", "storybook-fp16"]
-    assert [body["data-status"] for body in bodies] == ["pass", "regression"]
+    # What failed comes first.
+    assert [body["data-name"] for body in bodies] == ["storybook-fp16", "storybook-fp32"]
+    assert [body["data-status"] for body in bodies] == ["regression", "pass"]
     for choice in reader.attributes("select"):
         assert f"data-{choice['id']}" in bodies[0]
 
@@ -120,7 +121,7 @@ def test_what_the_script_and_the_rows_name_is_there() -> None:
     assert len(ids) == len({*ids})
     assert {*re.findall(r'byId\("(\w+)"\)', text)} <= {*ids}
     openers = [b["aria-controls"] for b in reader.attributes("button") if "aria-controls" in b]
-    assert len(openers) == 3
+    assert len(openers) == 2
     assert {*openers} <= {*ids}
 
 
@@ -128,8 +129,78 @@ def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() ->
     reader = read(RUN)
     assert "✗ regression (latency ratio)" in reader.text
     assert "✓ pass" in reader.text
-    assert [row.get("class") for row in reader.attributes("tr")].count("failed") == 1
-    assert "latency ratio: regression. storybook-fp16 says why" in reader.text
+    bodies = [body["class"] for body in reader.attributes("tbody") if "data-name" in body]
+    assert bodies == ["failed open", "passed"]
+    gained = read(run_record(scenario_record("bf16", Outcome.IMPROVEMENT)))
+    assert "▲ improvement (latency ratio)" in gained.text
+
+
+def test_of_many_failures_the_first_few_are_open() -> None:
+    many = [scenario_record(f"t{number}", Outcome.BROKEN) for number in range(MAX_OPEN + 2)]
+    reader = read(run_record(fp32(), *many))
+    details = [row for row in reader.attributes("tr") if row.get("class") == "detail"]
+    assert ["hidden" in row for row in details] == [False] * MAX_OPEN + [True] * 3
+    opened = [a["aria-expanded"] for a in reader.attributes("button") if "aria-controls" in a]
+    assert opened == ["true"] * MAX_OPEN + ["false"] * 3
+
+
+def test_the_title_has_the_verdict_what_ran_and_when() -> None:
+    one = fp16(changed=["torch 2.11.0 -> 2.12.0"], weights="random")
+    moment = "2026-11-26T13:13:01+00:00"
+    text = read(run_record(fp32(), one, recorded_at=moment, commit="0123456789ab")).text
+    assert "1 of 2 failed on cpu, diffusers 0.41.0" in text
+    top = text[: text.index("Find")]
+    for words in (
+        *("✗ 1 of 2 failed", "diffusers 0.41.0", "torch 2.12.0", "Testron 9000"),
+        *("2026-11-26 13:13 UTC", "suite 0123456789ab", "storybook (weights: random)"),
+        "changed since the baseline: torch 2.11.0 -> 2.12.0",
+    ):
+        assert words in top
+    assert "2 of 2 passed" in read(run_record(fp32(), scenario_record("a", Outcome.PASS))).text
+    assert "? 1 of 1 undecided" in read(run_record(scenario_record("a", Outcome.INCONCLUSIVE))).text
+
+
+def test_what_limits_the_verdicts_stands_beside_their_counts_and_the_rest_at_the_end() -> None:
+    one = fp16(verdicts=[verdict("storybook-fp16", Outcome.NOT_JUDGED, "SSIM", detail="no eyes")])
+    run = run_record(fp32(), one, notes=["gross losses alone", "storybook-fp16: 3 % less"])
+    text = read(run).text
+    top = text[: text.index("Find")]
+    for words in ("latency judged for 1 of 2", "not judged: image of fp16: no eyes", "gross losses"):
+        assert text.count(words) == 1 or words not in text[text.index("Notes") :]
+        assert words in top
+    assert "3 % less" in text[text.index("Notes on scenarios") :]
+    assert "3 % less" not in top
+
+
+def test_unsupported_scenarios_are_folded_and_each_reason_is_told_once() -> None:
+    why = "needs torchao: python -m pip install torchao"
+    names = ("int8", "fp8")
+    run = run_record(fp32(), *(scenario_record(name, unsupported=why) for name in names))
+    reader = read(run)
+    assert [b["data-name"] for b in reader.attributes("tbody") if "data-name" in b] == [
+        "storybook-fp32"
+    ]
+    folded = reader.text[reader.text.index("2 unsupported on this device") :]
+    assert folded.count("needs torchao") == 1
+    assert all(f"storybook-{name}" in folded for name in names)
+    (fold,) = (a for a in reader.attributes("details") if a.get("id") == "unsupported")
+    assert "open" not in fold
+
+
+def test_what_all_verdicts_of_a_scenario_say_is_said_once_and_its_command_can_be_copied() -> None:
+    name, command = "storybook-fp16", 'nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"'
+    end = f"changed since the baseline: no package version; accept it with: {command}"
+    verdicts = [
+        Verdict(name, metric, Outcome.REGRESSION, f"{name}: {metric} grew; {end}")
+        for metric in ("peak memory", "counts")
+    ]
+    reader = read(run_record(fp16(verdicts=verdicts)))
+    text = " ".join(reader.text.split())
+    assert "✗ peak memoryregressionpeak memory grew ✗ countsregressioncounts grew" in text
+    for words in (f"Accept it with: {command}Copy", "Changed since the baseline: no package"):
+        assert text.count(words) == 1
+    copies = [a for a in reader.attributes("button") if a.get("class") == "copy"]
+    assert len(copies) == 1
 
 
 def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> None:
@@ -141,27 +212,29 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
         verdict(one.id, Outcome.PASS, "activation"),
     ]
     reader = read(run_record(one))
-    marks = [a["title"] for a in reader.attributes("span") if a.get("class") == "mark"]
+    marks = [a["title"] for a in reader.attributes("span") if "title" in a]
     assert marks == ["not judged", "not judged", "not judged", "failed", "passed"]
     for words in (
-        *("8 ✗", detail, "what changed", "storybook (weights: <embedded>)"),
-        "Not judged on storybook: latency: nothing <recorded> here yet.",
-        "Behind a figure: ✓ passed, ✗ failed",
+        *("8✗", detail, "storybook (weights: <embedded>)"),
+        "not judged: latency: nothing <recorded> here yet",
+        "After each figure: ✓ = passed, ✗ = failed",
     ):
         assert words in reader.text
-    assert "Behind a figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
+    # What has no figure, such as whether it is in effect, is its mark alone.
+    assert "\n✓\n" in reader.text
+    assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
 
 
 def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
     reader = read(RUN)
     assert "roofline bound" not in reader.text
     figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
-    assert figures == [100.0, 32 * MIB, 1.0, 150.0, 0.9, 16 * MIB, 0.5, 0.99]
+    assert figures == [150.0, 0.9, 16 * MIB, 0.5, 0.99, 100.0, 32 * MIB, 1.0]
 
 
 def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
     bars = [a["style"] for a in read(RUN).attributes("span") if a.get("class") == "bar"]
-    assert bars == ["width: 100.0%", "width: 50.0%"]
+    assert bars == ["width: 50.0%", "width: 100.0%"]
 
 
 def test_documented_speed_ups_stand_beside_ours() -> None:
@@ -187,7 +260,7 @@ def test_the_detail_names_what_changed_and_shows_rounds_and_memory() -> None:
     assert "<vae> made" in reader.text
     assert "1.000" in reader.text  # TFLOP
     charts = [chart["aria-label"] or "" for chart in reader.attributes("svg")]
-    assert [chart.partition(" ")[0] for chart in charts] == ["Latency", "Every", "Live"]
+    assert [chart.partition(" ")[0] for chart in charts] == ["Latency", "Every", "Live", "Shares"]
 
 
 def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
@@ -353,7 +426,7 @@ def test_figures_that_are_no_figures_can_be_shown(value: float) -> None:
 
 
 def test_an_empty_run_is_a_page_too() -> None:
-    assert "0 judged" in read(RunRecord()).text
+    assert "nothing judged" in read(RunRecord()).text
 
 
 def test_machine_software_and_notes_are_on_the_page() -> None:
