@@ -87,10 +87,15 @@ RUN = run_record(
 SEEN, UNSEEN = (Likeness(0.5, 0.5, 0.5, 0.4, most) for most in (0.9, 0.01))
 
 
+REFRESH = 'nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"'
+
+
 def illustrated_run() -> RunRecord:
-    """A run with one scenario that fails, one that passes, and one that is unsupported."""
+    """A run with a scenario that fails, some that do not, and one that is unsupported."""
     grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
     why = "needs a CUDA device with TF32 (Ampere or later)"
+    failed = verdict("storybook-fp16", Outcome.REGRESSION)
+    failed = replace(failed, sentence=f"{failed.sentence}; accept it with: {REFRESH}")
     return run_record(
         fp32(images=encoded(grey), documented_speedup=1.0),
         fp16(
@@ -98,7 +103,9 @@ def illustrated_run() -> RunRecord:
             likeness={FP32: [SEEN, UNSEEN]},
             flip_maps={FP32: encoded(white * [1.0, 0.5, 0.0])},
             documented_speedup=2.63,
+            verdicts=[failed],
         ),
+        scenario_record("bf16", Outcome.NOT_JUDGED),
         scenario_record("tf32", unsupported=why, family="attention", documented_speedup=1.5),
     )
 
@@ -121,7 +128,7 @@ def test_what_the_script_and_the_rows_name_is_there() -> None:
     assert len(ids) == len({*ids})
     assert {*re.findall(r'byId\("(\w+)"\)', text)} <= {*ids}
     openers = [b["aria-controls"] for b in reader.attributes("button") if "aria-controls" in b]
-    assert len(openers) == 2
+    assert len(openers) == 3
     assert {*openers} <= {*ids}
 
 
@@ -165,7 +172,11 @@ def test_what_limits_the_verdicts_stands_beside_their_counts_and_the_rest_at_the
     run = run_record(fp32(), one, notes=["gross losses alone", "storybook-fp16: 3 % less"])
     text = read(run).text
     top = text[: text.index("Find")]
-    for words in ("latency judged for 1 of 2", "not judged: image of fp16: no eyes", "gross losses"):
+    for words in (
+        "latency judged for 1 of 2",
+        "not judged: image of fp16: no eyes",
+        "gross losses",
+    ):
         assert text.count(words) == 1 or words not in text[text.index("Notes") :]
         assert words in top
     assert "3 % less" in text[text.index("Notes on scenarios") :]
@@ -188,8 +199,8 @@ def test_unsupported_scenarios_are_folded_and_each_reason_is_told_once() -> None
 
 
 def test_what_all_verdicts_of_a_scenario_say_is_said_once_and_its_command_can_be_copied() -> None:
-    name, command = "storybook-fp16", 'nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"'
-    end = f"changed since the baseline: no package version; accept it with: {command}"
+    name = "storybook-fp16"
+    end = f"changed since the baseline: no package version; accept it with: {REFRESH}"
     verdicts = [
         Verdict(name, metric, Outcome.REGRESSION, f"{name}: {metric} grew; {end}")
         for metric in ("peak memory", "counts")
@@ -197,7 +208,7 @@ def test_what_all_verdicts_of_a_scenario_say_is_said_once_and_its_command_can_be
     reader = read(run_record(fp16(verdicts=verdicts)))
     text = " ".join(reader.text.split())
     assert "✗ peak memoryregressionpeak memory grew ✗ countsregressioncounts grew" in text
-    for words in (f"Accept it with: {command}Copy", "Changed since the baseline: no package"):
+    for words in (f"Accept it with:{REFRESH}Copy", "Changed since the baseline: no package"):
         assert text.count(words) == 1
     copies = [a for a in reader.attributes("button") if a.get("class") == "copy"]
     assert len(copies) == 1
