@@ -119,7 +119,7 @@ def test_a_command_is_copied_by_keyboard_and_the_button_says_so(
 ) -> None:
     """With and without a clipboard that scripts may write to."""
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    # What writes to the clipboard is the browser's own; what was written is read back.
+    opened.evaluate("navigator.clipboard.writeText('something else')")
     if not clipboard:
         opened.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(0); }")
     button = opened.get_by_role("button", name="Copy").first

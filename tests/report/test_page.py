@@ -94,7 +94,8 @@ def illustrated_run() -> RunRecord:
     """A run with a scenario that fails, some that do not, and one that is unsupported."""
     grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
     why = "needs a CUDA device with TF32 (Ampere or later)"
-    failed = verdict("storybook-fp16", Outcome.REGRESSION)
+    detail = "aten::_convert_element_type 46 -> 86 (+40, 2 a step) in BasicTransformerBlock"
+    failed = verdict("storybook-fp16", Outcome.REGRESSION, detail=detail)
     failed = replace(failed, sentence=f"{failed.sentence}; accept it with: {REFRESH}")
     return run_record(
         fp32(images=encoded(grey), documented_speedup=1.0),
