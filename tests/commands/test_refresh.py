@@ -490,7 +490,7 @@ def test_the_differences_say_old_and_new_of_every_figure() -> None:
     new = entry(latency=(session,), counts=counts(mm=1), ssim=None, host_work=host_work(610))
     assert refresh.differences(SCENARIO, old, new) == (
         f"{SCENARIO.id}: latency 100 ms -> 50 ms, ratio x1.000 -> x0.500, peak 512.00 MiB, "
-        "SSIM 0.9950 -> none, 3 counts changed, host calls a step 600 -> 610"
+        "SSIM 0.9950 -> none, 3 counts changed, Python calls per step 600 -> 610"
     )
     assert "1 count changed" in refresh.differences(
         SCENARIO, old, replace(old, counts=replace(old.counts, totals={"operations": 1}))

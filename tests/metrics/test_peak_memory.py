@@ -7,60 +7,76 @@ from typing import Any
 
 import pytest
 
-from fixtures.metrics.peak_memory import judge_peak_memory
+from fixtures.metrics.peak_memory import MATERIAL, MEMORY_TOLERANCES, judge_peak_memory
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.units import MemorySource
+from fixtures.records.units import GIB, MemorySource
+from fixtures.verdicts.limits import Limits
 from tests.metrics.cases import case
 from tests.support.runs import MIB, entry
 
 
 def judged(
-    whole: float = 512 * MIB, *, source: MemorySource = "ledger", allowed: float = 0, **others: Any
+    whole: float = 512 * MIB,
+    *,
+    source: MemorySource = "ledger",
+    limits: Limits = MATERIAL,
+    **others: Any,
 ) -> Verdict:
     """A verdict on the case's peaks with some components replaced."""
     peaks: Any = {"whole": whole, "denoiser": 500 * MIB, **others}
-    return judge_peak_memory(case(), peaks, source, allowed)
+    return judge_peak_memory(case(), peaks, source, limits)
+
+
+EXACT = Limits(exact=True)
 
 
 @pytest.mark.parametrize(
-    ("source", "margin"),
-    [("replay", 0), ("ledger", 536_870), ("profiler", 536_870), ("allocator", 5_368_709)],
+    ("source", "limits", "margin"),
+    [
+        *((source, MATERIAL, 8 * MIB) for source in MEMORY_TOLERANCES),
+        ("replay", EXACT, 0),
+        ("ledger", EXACT, 536_870),
+        ("profiler", EXACT, 536_870),
+        ("allocator", EXACT, 5_368_709),
+        ("replay", Limits(allowed=0.25), 128 * MIB),
+    ],
 )
 def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
-    source: MemorySource, margin: int
+    source: MemorySource, limits: Limits, margin: int
 ) -> None:
     highest, lowest = 512 * MIB + margin, 512 * MIB - margin
-    assert judged(highest, source=source).outcome is Outcome.PASS
-    assert judged(highest + 1, source=source).outcome is Outcome.REGRESSION
-    assert judged(lowest, source=source).outcome is Outcome.PASS
-    assert judged(lowest - 1, source=source).outcome is Outcome.IMPROVEMENT
+    assert judged(highest, source=source, limits=limits).outcome is Outcome.PASS
+    assert judged(highest + 1, source=source, limits=limits).outcome is Outcome.REGRESSION
+    assert judged(lowest, source=source, limits=limits).outcome is Outcome.PASS
+    assert judged(lowest - 1, source=source, limits=limits).outcome is Outcome.IMPROVEMENT
 
 
 @pytest.mark.parametrize(
-    ("source", "minimum"), [("replay", 0), ("ledger", 1024), ("profiler", 1024), ("allocator", MIB)]
+    ("source", "peak", "margin"),
+    [
+        ("replay", 2000, 40),  # 2 % at most
+        ("ledger", 2000, 1024),
+        ("profiler", 2000, 1024),
+        ("allocator", 2000, MIB),
+        ("replay", 4000 * MIB, 20 * MIB),  # 0.5 %
+    ],
 )
-def test_a_small_peak_may_differ_by_a_minimum_of_bytes(source: MemorySource, minimum: int) -> None:
-    small = case(entry=entry(component_peak_bytes={"whole": 2000}))
-    at_limit = judge_peak_memory(small, {"whole": 2000 + minimum}, source)
-    above = judge_peak_memory(small, {"whole": 2001 + minimum}, source)
+def test_what_is_material_depends_on_the_size(source: MemorySource, peak: int, margin: int) -> None:
+    of = case(entry=entry(component_peak_bytes={"whole": peak}))
+    at_limit = judge_peak_memory(of, {"whole": peak + margin}, source)
+    above = judge_peak_memory(of, {"whole": peak + margin + 1}, source)
     assert (at_limit.outcome, above.outcome) == (Outcome.PASS, Outcome.REGRESSION)
 
 
-def test_what_is_allowed_widens_the_limit_of_exact_peaks() -> None:
-    peak = 1000 * MIB
-    exact = case(entry=entry(component_peak_bytes={"whole": peak}))
-    for measured, outcome in (
-        (peak + 50 * MIB, Outcome.PASS),
-        (peak + 50 * MIB + 1, Outcome.REGRESSION),
-        (peak - 50 * MIB, Outcome.PASS),
-        (peak - 50 * MIB - 1, Outcome.IMPROVEMENT),
-    ):
-        verdict = judge_peak_memory(exact, {"whole": measured}, "replay", 50 * MIB)
-        assert verdict.outcome is outcome
+def test_figures_that_round_to_the_same_are_told_apart_by_their_bytes() -> None:
+    on = case(entry=entry(component_peak_bytes={"whole": 10 * GIB}))
+    above = judge_peak_memory(on, {"whole": 10 * GIB + 1}, "replay", EXACT)
+    assert "10,737,418,241 bytes is +<0.001 % against" in above.sentence
+    assert above.detail == "whole 10,737,418,241 bytes (limit 10,737,418,240 bytes)"
 
 
 def test_a_component_that_needs_more_is_seen_behind_an_unchanged_whole() -> None:
-    verdict = judged(denoiser=510 * MIB)
+    verdict = judged(denoiser=509 * MIB)
     assert verdict.outcome is Outcome.REGRESSION
     assert "peak memory (denoiser)" in verdict.sentence
 

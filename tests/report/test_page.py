@@ -184,6 +184,17 @@ def test_what_limits_the_verdicts_stands_beside_their_counts_and_the_rest_at_the
     assert "3 % less" not in top
 
 
+def test_what_is_not_judged_on_every_workload_is_said_once_and_else_names_its_workloads() -> None:
+    def record(workload: str, metric: str) -> ScenarioRecord:
+        why = verdict(f"{workload}-fp32", Outcome.NOT_JUDGED, metric, detail="no eyes")
+        return scenario_record("fp32", workload=workload, verdicts=[why])
+
+    text = read(run_record(record("a", "SSIM"), record("b", "SSIM"))).text
+    assert text.count("not judged: image: no eyes") == 1
+    text = read(run_record(record("a", "SSIM"), record("b", "counts"))).text
+    assert "not judged on a: image: no eyes" in text
+
+
 def test_unsupported_scenarios_are_folded_and_each_reason_is_told_once() -> None:
     why = "needs torchao: python -m pip install torchao"
     names = ("int8", "fp8")
@@ -225,16 +236,23 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
     ]
     reader = read(run_record(one))
     marks = [a["title"] for a in reader.attributes("span") if "title" in a]
-    assert marks == ["not judged", "not judged", "not judged", "failed", "passed"]
+    assert marks == ["not judged", "not judged", "not judged", "failed"]
     for words in (
         *("8✗", detail, "storybook (weights: <embedded>)"),
         "not judged: latency: nothing <recorded> here yet",
         "After each figure: ✓ = passed, ✗ = failed",
     ):
         assert words in reader.text
-    # What has no figure, such as whether it is in effect, is its mark alone.
-    assert "\n✓\n" in reader.text
     assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
+
+
+def test_what_has_no_figure_is_its_mark_alone() -> None:
+    idle = scenario_record("fp16", verdicts=[verdict("a", Outcome.NOT_ACTIVE, "activation")])
+    active = scenario_record("bf16", verdicts=[verdict("b", Outcome.PASS, "activation")])
+    text = read(run_record(idle, active)).text
+    assert "in effect" in text
+    assert "\n✗\n" in text
+    assert "\n✓\n" in text
 
 
 def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:

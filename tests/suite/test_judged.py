@@ -104,7 +104,7 @@ def test_more_python_in_a_step_fails_where_nothing_else_does(tmp_path: Path) -> 
         "test_host_calls[storybook-bf16]"
     ]
     assert "(+50) FAIL" in result.stdout
-    assert "regression (host calls)" in result.stdout
+    assert "bf16: regression: host calls: " in result.stdout
     assert "(+50 a step)" in result.stdout
 
 
@@ -271,7 +271,7 @@ def test_a_corrupt_baseline_is_one_verdict_of_its_scenario(tmp_path: Path) -> No
     result = run(tmp_path, "-k", f"{BF16} and not test_latency", "--show-capture=no")
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert "ERROR" not in result.stdout
-    assert "no baseline (baseline)" in result.stdout
+    assert "bf16: no baseline: baseline" in result.stdout
     assert "1 judged: 0 passed, 1 failed" in result.stdout
     assert "Traceback" not in result.stdout
 

@@ -1,0 +1,113 @@
+"""What is said while a run goes on: what it tests, against what, what begins, how long it takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fixtures.suite.progress import MEASURING, PRIOR_S, RECORDING, TIMING, Progress, step_of
+from tests.support import fake_bench
+from tests.support.running import run_here, run_suite
+
+TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers]")
+RECORD = ("--perf-update-baselines", "--perf-reason", "test")
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_the_time_left_follows_from_what_was_expected_and_from_how_long_it_took() -> None:
+    steps = [(MEASURING, "a"), (MEASURING, "b"), None, (TIMING, "a"), (TIMING, "gone")]
+    costs = {"a": 20.0, "b": 20.0, "gone": None}
+    progress, clock = Progress.of(steps, lambda stage, name: costs[name]), Clock()
+    progress.clock = clock
+    assert progress.begins(None) == progress.begins((TIMING, "gone")) == ""
+    assert progress.begins(steps[0]) == "[1/2] measuring a, about 60 s left"
+    assert progress.begins(steps[0]) == ""
+    clock.now_s += 3 * 20.0 + 2 * PRIOR_S  # half of the first 40 s are expected ones: 2.5 times
+    assert progress.begins(steps[1]) == "[2/2] measuring b, about 2 min left"
+    assert progress.begins(steps[3]) == "[1/1] timing a, about 40 s left"
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "step"),
+    [
+        ("perf_tests/test_latency.py::test_latency[sd15-fp16]", (TIMING, "sd15-fp16")),
+        ("perf_tests/test_counters.py::test_counters[sd15-fp16]", (MEASURING, "sd15-fp16")),
+        ("perf_tests/test_baselines.py::test_entry", None),
+    ],
+)
+def test_a_test_begins_what_its_file_is_for(nodeid: str, step: tuple[str, str] | None) -> None:
+    assert step_of(nodeid, records=False) == step
+    assert step_of(nodeid, records=True) == (step and (RECORDING, step[1]))
+
+
+def run(folder: Path, *options: str, **environment: str) -> list[str]:
+    """The lines of a fake run against the folder's baselines."""
+    arguments = (*fake_bench.OPTIONS, "--perf-baselines", str(folder), *TWO, *options)
+    return run_suite(*arguments, **environment).stdout.splitlines()
+
+
+def begun(lines: list[str]) -> list[str]:
+    """What began, without the time left."""
+    found = [re.fullmatch(r"(\[.*), about \d+ (s|min) left", line) for line in lines]
+    return [one[1] for one in found if one]
+
+
+def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: Path) -> None:
+    lines = run(tmp_path, *RECORD)
+    assert begun(lines) == ["[1/2] recording storybook-bf16", "[2/2] recording storybook-sdpa"]
+    assert not any(line.startswith("against: ") for line in lines)
+    stored = tmp_path / fake_bench.KEY / "storybook.json"
+    text = stored.read_text(encoding="utf-8")
+    stored.write_text(re.sub(r'"diffusers": "[^"]*"', '"diffusers": "0.36.0"', text))
+
+    lines = run(tmp_path, FAKE_CALLS="storybook-bf16")
+    assert begun(lines) == [
+        *("[1/2] measuring storybook-bf16", "[2/2] measuring storybook-sdpa"),
+        *("[1/2] timing storybook-bf16", "[2/2] timing storybook-sdpa"),
+    ]
+    tested = [number for number, line in enumerate(lines) if line.startswith("under test: ")]
+    assert len(tested) == 2  # before anything is measured, and above the table
+    assert re.search("diffusers [0-9.]+, torch .* on fake .Testron 9000.", lines[tested[0]])
+    assert all("changed since: diffusers 0.36.0 -> " in lines[number + 1] for number in tested)
+    failed = "FAILED perf_tests/test_host_calls.py::test_host_calls[storybook-bf16]"
+    timing = [n for n, line in enumerate(lines) if line.startswith("[1/2] timing storybook-bf16")]
+    assert lines.index(failed) < timing[0]
+    assert not any(re.match(r"perf_tests/\S+ [.sF]+", line) for line in lines)  # no dots
+
+
+def test_nothing_is_said_with_q_and_pytest_says_its_own_with_v(tmp_path: Path) -> None:
+    run(tmp_path, *RECORD)
+    assert not begun(run(tmp_path, "-q"))
+    lines = run(tmp_path, "-v")
+    assert not begun(lines)
+    assert any("test_latency[storybook-sdpa] PASSED" in line for line in lines)
+
+
+def test_the_table_of_pytest_benchmark_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
+    run(tmp_path, *RECORD)
+    assert not any("Name (time in" in line for line in run(tmp_path))
+    asked = run(tmp_path, "--benchmark-sort=name")
+    assert any("Name (time in" in line for line in asked)
+
+
+@pytest.mark.long
+def test_workers_say_it_once(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    alone, shared = run(tmp_path, *RECORD), run(tmp_path, *RECORD, "-n", "2")
+    assert sorted(line[5:] for line in begun(shared)) == sorted(line[5:] for line in begun(alone))
+    assert sum(line.startswith("under test: ") for line in shared) == 2
+
+
+def test_tests_of_anything_else_keep_their_dots() -> None:
+    result = run_here(*fake_bench.PLUGIN, "-k", "duration", tests="tests/suite/test_live_line.py")
+    assert re.search(r"test_live_line.py \.+", result.stdout)
