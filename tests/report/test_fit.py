@@ -52,6 +52,15 @@ def test_the_page_escapes_what_it_is_given() -> None:
     assert "&lt;script&gt;" in page
 
 
+def test_the_page_names_what_is_under_test_first_and_each_reason_once() -> None:
+    why = "needs torchao: python -m pip install torchao"
+    page = fit_page(fit(way(), not_run={"int8": why, "fp8": why, "fp16": "it overflows"}))
+    assert page.index("<li>diffusers 0.42.1") < page.index("<li>torch 2.13.0")
+    assert "<b>int8, fp8</b>: needs torchao" in page
+    assert page.count("<code>python -m pip install torchao</code>") == 1
+    assert page.count('class="copy"') == 2  # that, and the program
+
+
 # The chart
 
 
