@@ -48,7 +48,7 @@ def visited(browser: Browser, file: Path) -> Iterator[Page]:
     tab.goto(file.as_uri())
     yield tab
     assert said == []
-    assert [url for url in fetched if not url.startswith("data:")] == [file.as_uri()]
+    assert {url for url in fetched if not url.startswith("data:")} == {file.as_uri()}
     tab.close()
 
 
@@ -150,6 +150,19 @@ def test_the_verdict_is_whole_and_on_a_phone_a_scenario_is_a_card_with_its_first
     assert closed.is_visible() == (width == 1280)
     opened.get_by_role("button", name="fp32", exact=True).click()
     assert closed.is_visible()
+
+
+def test_on_a_phone_the_first_scenario_is_on_the_first_screen(opened: Page) -> None:
+    limits = opened.locator(".limits li").first
+    assert limits.is_visible()
+    opened.set_viewport_size({"width": 390, "height": 844})
+    opened.reload()
+    assert not limits.is_visible()
+    box = opened.locator("#scenarios .status").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 844
+    opened.get_by_text("What limits these verdicts").click()
+    assert limits.is_visible()
 
 
 def test_a_phone_shows_every_column_of_what_fits(browser: Browser, tmp_path: Path) -> None:
