@@ -165,7 +165,7 @@ def test_parts_of_different_runs_are_refused_unless_that_is_asked_for(
     out = tmp_path / "out"
     assert main(["--merge", empty, one, two, "--perf-report", str(out)]) == 2
     assert capsys.readouterr().err == (
-        f"report: --merge: {one} and {two} are no parts of one run ({words}): leave one out, or "
+        f"report: --merge: {one} and {two} are not parts of one run ({words}): leave one out, or "
         "add --merge-different.\n"
     )
     assert not out.exists()

@@ -1,4 +1,4 @@
-"""The page in a browser: filter, sort, open, theme; no error, and nothing fetched."""
+"""The page in a browser: filter, sort, open, copy, theme; no error, and nothing fetched."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ import pytest
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32
 from fixtures.report.comparison import compare_runs
+from fixtures.report.fit_page import fit_page
+from fixtures.report.fit_table import COLUMNS
 from fixtures.report.page import page
 from tests.benchmarks.report import large_run
-from tests.report.test_page import SEEN, UNSEEN, fp16, illustrated_run
+from tests.report.test_page import REFRESH, SEEN, UNSEEN, fp16, illustrated_run
 from tests.support.browser import FOUND, MISSING, chromium
+from tests.support.fits import fit, way
 from tests.support.running import run_suite
 from tests.support.runs import run_record, scenario_record
 
@@ -45,7 +48,7 @@ def visited(browser: Browser, file: Path) -> Iterator[Page]:
     tab.goto(file.as_uri())
     yield tab
     assert said == []
-    assert [url for url in fetched if not url.startswith("data:")] == [file.as_uri()]
+    assert {url for url in fetched if not url.startswith("data:")} == {file.as_uri()}
     tab.close()
 
 
@@ -64,13 +67,16 @@ def shown(tab: Page) -> list[str | None]:
 
 
 def test_filters_leave_what_fits_and_count_it(opened: Page) -> None:
-    assert shown(opened) == ["storybook-fp32", "storybook-fp16", "storybook-tf32"]
+    tf32 = opened.get_by_text("storybook-tf32")
+    assert shown(opened) == ["storybook-fp16", "storybook-fp32", "storybook-bf16"]
+    assert not tf32.is_visible()
     opened.locator("#status").select_option("regression")
     assert shown(opened) == ["storybook-fp16"]
     assert opened.locator("#shown").inner_text() == "1 of 3 scenarios"
     opened.locator("#status").select_option("")
     opened.locator("#family").select_option("attention")
-    assert shown(opened) == ["storybook-tf32"]
+    assert shown(opened) == []
+    assert tf32.is_visible(), "the unsupported are unfolded where they are what is looked for"
     opened.locator("#family").select_option("")
     opened.get_by_label("Find").fill("FP3")
     assert shown(opened) == ["storybook-fp32"]
@@ -89,22 +95,88 @@ def test_a_long_name_beside_an_image_stays_in_its_cell(opened: Page) -> None:
 def test_a_click_sorts_by_figure_and_another_turns_it_and_the_rest_stays_last(opened: Page) -> None:
     memory = opened.get_by_role("button", name="peak memory")
     memory.click()
-    assert shown(opened) == ["storybook-fp16", "storybook-fp32", "storybook-tf32"]
+    assert shown(opened) == ["storybook-fp16", "storybook-fp32", "storybook-bf16"]
     memory.click()
-    assert shown(opened) == ["storybook-fp32", "storybook-fp16", "storybook-tf32"]
+    assert shown(opened) == ["storybook-fp32", "storybook-fp16", "storybook-bf16"]
     assert opened.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
 
 
-def test_a_scenario_opens_and_closes_by_keyboard(opened: Page) -> None:
+def test_a_failed_scenario_is_open_at_first_and_closes_and_opens_by_keyboard(opened: Page) -> None:
     opener = opened.get_by_role("button", name="fp16", exact=True)
-    detail = opened.get_by_text("storybook-fp16 says why")
-    assert not detail.is_visible()
-    opener.focus()
-    opened.keyboard.press("Enter")
+    detail = opened.locator("[data-name=storybook-fp16] .detail")
     assert detail.is_visible()
-    assert opener.get_attribute("aria-expanded") == "true"
+    assert opened.locator(".detail:visible").count() == 1
+    opener.focus()
+    for shows in (False, True):
+        opened.keyboard.press("Enter")
+        assert detail.is_visible() == shows
+        assert opener.get_attribute("aria-expanded") == str(shows).lower()
+
+
+@pytest.mark.parametrize("clipboard", [True, False])
+def test_a_command_is_copied_by_keyboard_and_the_button_says_so(
+    opened: Page, *, clipboard: bool
+) -> None:
+    """With and without a clipboard that scripts may write to."""
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened.evaluate("navigator.clipboard.writeText('something else')")
+    if not clipboard:
+        opened.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(0); }")
+    button = opened.get_by_role("button", name="Copy").first
+    button.focus()
     opened.keyboard.press("Enter")
-    assert not detail.is_visible()
+    opened.get_by_role("button", name="Copied").wait_for()
+    assert opened.evaluate("navigator.clipboard.readText()") == REFRESH
+    opened.get_by_role("button", name="Copy").first.wait_for()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_verdict_is_whole_and_on_a_phone_a_scenario_is_a_card_with_its_first_figures(
+    opened: Page, width: int
+) -> None:
+    opened.set_viewport_size({"width": width, "height": 800})
+    for name in ("fp16", "fp32"):
+        row = opened.locator(f"[data-name=storybook-{name}] > tr").first
+        for cell in (
+            row.locator(".status"),
+            *row.locator("[data-label*=memory], [data-label=latency]").all(),
+        ):
+            box = cell.bounding_box()
+            assert box is not None, "it is visible"
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+            assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+    closed = opened.locator("[data-name=storybook-fp32] [data-label='vs fp32']")
+    assert closed.is_visible() == (width == 1280)
+    opened.get_by_role("button", name="fp32", exact=True).click()
+    assert closed.is_visible()
+
+
+def test_on_a_phone_the_first_scenario_is_on_the_first_screen(opened: Page) -> None:
+    limits = opened.locator(".limits li").first
+    assert limits.is_visible()
+    opened.set_viewport_size({"width": 390, "height": 844})
+    opened.reload()
+    assert not limits.is_visible()
+    box = opened.locator("#scenarios .status").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 844
+    opened.get_by_text("What limits these verdicts").click()
+    assert limits.is_visible()
+
+
+def test_a_phone_shows_every_column_of_what_fits(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "fit.html"
+    file.write_text(fit_page(fit(way(), way(("fp8", "tiling")))), encoding="utf-8")
+    with visited(browser, file) as tab:
+        tab.set_viewport_size({"width": 390, "height": 800})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        cells = tab.locator("table td:visible")
+        assert cells.count() == 2 * (2 + len(COLUMNS))  # its name, whether it fits, the figures
+        for cell in cells.all():
+            box = cell.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= 390
 
 
 def test_the_slider_uncovers_base(browser: Browser, tmp_path: Path) -> None:
@@ -115,7 +187,6 @@ def test_the_slider_uncovers_base(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(page(head, strict=False, comparison=compared, base=base), encoding="utf-8")
     with visited(browser, file) as tab:
-        tab.get_by_role("button", name="fp16", exact=True).click()
         slider = tab.get_by_role("slider", name="image 2")
         over = tab.get_by_role("img", name="head, image 2")
         widths = []
@@ -131,7 +202,6 @@ def test_a_picture_opens_large_and_a_click_closes_it(opened: Page, where: str) -
     name = "FLIP error from fp32, image 2 of storybook-fp16"
     if where == "beside the name":
         name = "fp16, image 1 of storybook-fp16"
-    else:
         opened.get_by_role("button", name="fp16", exact=True).click()
     small = opened.get_by_role("button", name=name).first
     small.click()
@@ -145,7 +215,7 @@ def test_a_picture_opens_large_and_a_click_closes_it(opened: Page, where: str) -
     assert sizes[0]["width"] > 2 * sizes[1]["width"]
     drawn.click()
     assert opened.get_by_role("dialog").count() == 0
-    detail = opened.get_by_text("storybook-fp16 says why")
+    detail = opened.locator("[data-name=storybook-fp16] .detail")
     assert detail.is_visible() == (where == "in the detail"), "the row stays as it was"
     small.focus()
     opened.keyboard.press("Enter")
@@ -183,7 +253,6 @@ def test_a_screen_scrolls_the_table_and_not_the_page_and_each_scenario_shows_its
     opened: Page, width: int
 ) -> None:
     opened.set_viewport_size({"width": width, "height": 800})
-    opened.get_by_role("button", name="fp16", exact=True).click()
     box = opened.locator(".inside:visible").bounding_box()
     assert box is not None
     assert box["width"] <= width
@@ -193,7 +262,7 @@ def test_a_screen_scrolls_the_table_and_not_the_page_and_each_scenario_shows_its
         "[data-name=storybook-fp16] .picture img"
     ).first.get_attribute("src")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    assert opened.locator("[data-name=storybook-tf32] .thumb").count() == 0
+    assert opened.locator("[data-name=storybook-bf16] .thumb").count() == 0
 
 
 def test_a_thousand_scenarios_open_filter_and_scroll(browser: Browser, tmp_path: Path) -> None:
@@ -226,7 +295,8 @@ def test_the_report_of_a_real_run(browser: Browser, tmp_path: Path) -> None:
         tab.get_by_role("button", name="Close").click()
         assert tab.locator("[data-name=storybook-channels_last] .thumb").count() == 0
         assert tab.locator("[data-name=storybook-fp32] .thumb").count() == 1
-        assert tab.get_by_role("img", name="storybook, black").is_visible()
+        assert tab.get_by_role("img", name="storybook, noise").is_visible()
+        assert tab.get_by_text("black: not an image").is_visible()
         sizes = tab.locator("img:visible").evaluate_all("all => all.map(one => one.naturalWidth)")
         assert all(size > 0 for size in sizes)
         tab.get_by_role("button", name="Toggle theme").click()

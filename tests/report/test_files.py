@@ -43,7 +43,7 @@ def test_counts_and_failures_come_first_and_every_scenario_has_a_row() -> None:
     assert "| fp16 | 120 ms ✗ | ❌ regression (latency ratio) |" in text
     assert "| bf16 | 120 ms ✓ | ✅ pass |" in text
     assert "| sdpa | 120 ms ? | ❔ inconclusive" in text
-    assert "Behind a figure: ✓ passed, ✗ failed, ? undecided, - not judged." in text
+    assert "After each figure: ✓ = passed, ✗ = failed, ? = undecided, - = not judged." in text
     assert "storybook: 3 scenarios" in text
     assert "- tf32: unsupported: needs CUDA" in text
 
@@ -65,7 +65,7 @@ def test_a_failure_s_row_has_the_count_that_changed_and_the_rest_says_what_was_n
 def test_nothing_is_marked_where_nothing_was_judged() -> None:
     text = markdown(run_record(scenario_record("bf16", wall_ms=120.0)), strict=False)
     assert "| bf16 | 120 ms | ⚪ not judged |" in text
-    assert "Behind a figure" not in text
+    assert "After each figure" not in text
 
 
 def test_strict_counts_the_undecided_as_failed() -> None:

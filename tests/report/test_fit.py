@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from fixtures.records.units import GIB
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.records.units import GIB, format_ms
+from fixtures.report.fit_chart import DIGIT_PX, DOT_PX, LINE_PX, Dot, fit_chart
 from fixtures.report.fit_page import fit_page
 from fixtures.report.fit_table import render, why_not
 from tests.support.fits import fit, way
@@ -40,6 +47,85 @@ def test_host_memory_that_lacks_is_said() -> None:
 def test_the_page_escapes_what_it_is_given() -> None:
     evil = way(("<script>alert(1)</script>",), program="<b>", refusal="<i>", needed_bytes=99 * GIB)
     page = fit_page(fit(evil, way(), not_run={"<u>": "<s>"}))
-    for tag in ("<script>", "<i>", "<u>", "<s>"):
+    for tag in ("<script>alert", "<i>", "<u>", "<s>"):
         assert tag not in page
     assert "&lt;script&gt;" in page
+
+
+def test_the_page_names_what_is_under_test_first_and_each_reason_once() -> None:
+    why = "needs torchao: python -m pip install torchao"
+    page = fit_page(fit(way(), not_run={"int8": why, "fp8": why, "fp16": "it overflows"}))
+    assert page.index("<li>diffusers 0.42.1") < page.index("<li>torch 2.13.0")
+    assert "<b>int8, fp8</b>: needs torchao" in page
+    assert page.count("<code>python -m pip install torchao</code>") == 1
+    assert page.count('class="copy"') == 2  # that, and the program
+
+
+# The chart
+
+
+def test_the_chart_numbers_ways_as_the_table_does_and_has_its_unit_and_the_card() -> None:
+    large = way(("fp32",), needed_bytes=30 * GIB, bound_ms=2000.0)
+    alike = [way((name,), needed_bytes=6 * GIB, bound_ms=400.0) for name in ("tf32", "bf16")]
+    asked = fit(large, *alike)
+    chart = fit_chart(asked)
+    assert chart is not None
+    assert [way.name for way in asked.in_order()] == ["tf32", "bf16", "fp32"]
+    first, second = chart.dots
+    assert (first.label, first.fits, second.label, second.fits) == ("1, 2", True, "3", False)
+    # Higher up is more, further right is longer.
+    assert second.at[1] < chart.card_y < first.at[1]
+    assert second.at[0] > first.at[0]
+    assert chart.unit == "s"
+    assert [text for _, text in chart.time_ticks] == ["0.5", "0.7", "1", "1.5", "2"]
+    page = fit_page(asked)
+    assert "time of the call at least, s, logarithmic" in page
+    assert "2.00 s" in page
+    assert re.findall(r'data-label="no\. (\d)">(\w+)<', page) == [
+        ("1", "tf32"),
+        ("2", "bf16"),
+        ("3", "fp32"),
+    ]
+
+
+@pytest.mark.parametrize("bound_ms", [999.0, 1000.0])
+def test_the_chart_s_unit_is_that_of_the_table(bound_ms: float) -> None:
+    chart = fit_chart(fit(way(bound_ms=bound_ms)))
+    assert chart is not None
+    assert format_ms(bound_ms).endswith(f" {chart.unit}")
+
+
+@pytest.mark.parametrize("bound_ms", [0.0, float("inf"), float("nan")])
+def test_without_times_there_is_a_page_without_a_chart(bound_ms: float) -> None:
+    assert fit_chart(fit(way(bound_ms=bound_ms))) is None
+    assert "<svg" not in fit_page(fit(way(bound_ms=bound_ms)))
+    assert fit_chart(fit()) is None
+
+
+def boxes(dot: Dot) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Left, top, right and bottom of a point and of its numbers."""
+    (x, y), (left, base) = dot.at, dot.label_at
+    width = DIGIT_PX * len(dot.label)
+    point = (x - DOT_PX, y - DOT_PX, x + DOT_PX, y + DOT_PX)
+    return point, (left, base - LINE_PX + 3, left + width, base + 2)
+
+
+@given(
+    st.lists(st.tuples(st.floats(1.0, 60.0), st.floats(1000.0, 100_000.0)), min_size=1, max_size=8)
+)
+def test_the_numbers_of_a_point_cover_no_other_point_or_number(
+    found: list[tuple[float, float]],
+) -> None:
+    ways = [way(needed_bytes=int(gib * GIB), bound_ms=ms) for gib, ms in found]
+    chart = fit_chart(fit(*ways))
+    assert chart is not None
+    assert sorted(n for dot in chart.dots for n in dot.numbers) == [*range(1, len(ways) + 1)]
+    drawn = [boxes(dot) for dot in chart.dots]
+    labels = [label for _, label in drawn]
+    for index, label in enumerate(labels):
+        for other in [*(point for point, _ in drawn), *labels[:index]]:
+            apart = (
+                *(label[0] >= other[2], other[0] >= label[2]),
+                *(label[1] >= other[3], other[1] >= label[3]),
+            )
+            assert any(apart)

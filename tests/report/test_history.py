@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from fixtures.commands.report import main
+from fixtures.metrics.images import SSIM
 from fixtures.records.codec import RecordError
 from fixtures.records.counts import FLOPS, OPERATIONS, Counts
 from fixtures.records.run import RESULTS
-from fixtures.report.history import History, history_page, read_history
+from fixtures.report.history import History, Trend, history_page, read_history
 from tests.support.runs import MIB, run_record, scenario_record, timing
 
 FP16 = "storybook-fp16"
@@ -77,6 +79,27 @@ def test_a_run_without_the_scenario_leaves_a_gap(tmp_path: Path) -> None:
     assert memory.values == (10 * MIB, None, 20 * MIB, None)
     assert memory.text == "10.00 MiB -> 20.00 MiB (+100.0 %); missing in runs 2, 4"
     assert history_page({"cpu": history}, []).count("<polyline") == 3
+
+
+def test_a_rebuilt_report_is_the_same_run(tmp_path: Path) -> None:
+    store(tmp_path, 1, 10)
+    store(tmp_path, 2, 20)
+    stored = tmp_path / "run98" / "results.json"
+    again = tmp_path / "rebuilt"
+    assert main([str(stored), "--perf-report", str(again)]) == 0
+    history = read_history(tmp_path)[0]["cpu"]
+    assert [one.run.recorded_at[:10] for one in history.runs] == ["2026-11-01", "2026-11-02"]
+    assert {history.runs[1].path, *history.runs[1].copies} == {stored, again / "results.json"}
+    assert f"; the same again: {stored}" in history_page({"cpu": history}, [])
+
+
+def test_a_chart_names_its_lowest_and_highest_value_and_never_more() -> None:
+    trend = Trend("SSIM", SSIM, (0.97, None, 1.0, 0.99))
+    (high_y, high), (low_y, low) = trend.ends
+    assert (high, low) == ("1.0000", "0.9700")
+    assert high_y < low_y
+    assert [text for _, text in Trend("SSIM", SSIM, (1.0, 1.0)).ends] == ["1.0000"]
+    assert Trend("SSIM", SSIM, (math.nan,)).ends == []
 
 
 def test_what_is_no_results_file_is_left_out_and_named(tmp_path: Path) -> None:

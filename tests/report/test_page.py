@@ -14,12 +14,12 @@ import pytest
 from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
-from fixtures.report.page import page
+from fixtures.report.page import MAX_OPEN, page
 from tests.support.runs import MIB, host_work, run_record, scenario_record, timing, verdict
 
 BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
@@ -87,10 +87,16 @@ RUN = run_record(
 SEEN, UNSEEN = (Likeness(0.5, 0.5, 0.5, 0.4, most) for most in (0.9, 0.01))
 
 
+REFRESH = 'nox -s refresh -- -k "[storybook-fp16]" --perf-reason "WHY"'
+
+
 def illustrated_run() -> RunRecord:
-    """A run with one scenario that fails, one that passes, and one that is unsupported."""
+    """A run with a scenario that fails, some that do not, and one that is unsupported."""
     grey, white = np.full((2, 16, 16, 3), 0.5), np.ones((2, 16, 16, 3))
     why = "needs a CUDA device with TF32 (Ampere or later)"
+    detail = "aten::_convert_element_type 46 -> 86 (+40, 2 a step) in BasicTransformerBlock"
+    failed = verdict("storybook-fp16", Outcome.REGRESSION, detail=detail)
+    failed = replace(failed, sentence=f"{failed.sentence}; accept it with: {REFRESH}")
     return run_record(
         fp32(images=encoded(grey), documented_speedup=1.0),
         fp16(
@@ -98,7 +104,9 @@ def illustrated_run() -> RunRecord:
             likeness={FP32: [SEEN, UNSEEN]},
             flip_maps={FP32: encoded(white * [1.0, 0.5, 0.0])},
             documented_speedup=2.63,
+            verdicts=[failed],
         ),
+        scenario_record("bf16", Outcome.NOT_JUDGED),
         scenario_record("tf32", unsupported=why, family="attention", documented_speedup=1.5),
     )
 
@@ -106,8 +114,9 @@ def illustrated_run() -> RunRecord:
 def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
     reader = read(RUN)
     bodies = [body for body in reader.attributes("tbody") if "data-name" in body]
-    assert [body["data-name"] for body in bodies] == ["storybook-fp32", "storybook-fp16"]
-    assert [body["data-status"] for body in bodies] == ["pass", "regression"]
+    # What failed comes first.
+    assert [body["data-name"] for body in bodies] == ["storybook-fp16", "storybook-fp32"]
+    assert [body["data-status"] for body in bodies] == ["regression", "pass"]
     for choice in reader.attributes("select"):
         assert f"data-{choice['id']}" in bodies[0]
 
@@ -128,8 +137,93 @@ def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() ->
     reader = read(RUN)
     assert "✗ regression (latency ratio)" in reader.text
     assert "✓ pass" in reader.text
-    assert [row.get("class") for row in reader.attributes("tr")].count("failed") == 1
-    assert "latency ratio: regression. storybook-fp16 says why" in reader.text
+    bodies = [body["class"] for body in reader.attributes("tbody") if "data-name" in body]
+    assert bodies == ["failed open", "passed"]
+    gained = read(run_record(scenario_record("bf16", Outcome.IMPROVEMENT)))
+    assert "▲ improvement (latency ratio)" in gained.text
+
+
+def test_of_many_failures_the_first_few_are_open() -> None:
+    many = [scenario_record(f"t{number}", Outcome.BROKEN) for number in range(MAX_OPEN + 2)]
+    reader = read(run_record(fp32(), *many))
+    details = [row for row in reader.attributes("tr") if row.get("class") == "detail"]
+    assert ["hidden" in row for row in details] == [False] * MAX_OPEN + [True] * 3
+    opened = [a["aria-expanded"] for a in reader.attributes("button") if "aria-controls" in a]
+    assert opened == ["true"] * MAX_OPEN + ["false"] * 3
+
+
+def test_the_title_has_the_verdict_what_ran_and_when() -> None:
+    one = fp16(changed=["torch 2.11.0 -> 2.12.0"], weights="random")
+    moment = "2026-11-26T13:13:01+00:00"
+    text = read(run_record(fp32(), one, recorded_at=moment, commit="0123456789ab")).text
+    assert "1 of 2 failed on cpu, diffusers 0.41.0" in text
+    top = text[: text.index("Find")]
+    for words in (
+        *("✗ 1 of 2 failed", "diffusers 0.41.0", "torch 2.12.0", "Testron 9000"),
+        *("2026-11-26 13:13 UTC", "suite 0123456789ab", "storybook (weights: random)"),
+        "changed since the baseline: torch 2.11.0 -> 2.12.0",
+    ):
+        assert words in top
+    assert "2 of 2 passed" in read(run_record(fp32(), scenario_record("a", Outcome.PASS))).text
+    assert "? 1 of 1 undecided" in read(run_record(scenario_record("a", Outcome.INCONCLUSIVE))).text
+
+
+def test_what_limits_the_verdicts_stands_beside_their_counts_and_the_rest_at_the_end() -> None:
+    one = fp16(verdicts=[verdict("storybook-fp16", Outcome.NOT_JUDGED, "SSIM", detail="no eyes")])
+    run = run_record(fp32(), one, notes=["gross losses alone", "storybook-fp16: 3 % less"])
+    text = read(run).text
+    top = text[: text.index("Find")]
+    for words in (
+        "latency judged for 1 of 2",
+        "not judged: image of fp16: no eyes",
+        "gross losses",
+    ):
+        assert words not in text[text.index("Notes") :]
+        assert words in top
+    assert "3 % less" in text[text.index("Notes on scenarios") :]
+    assert "3 % less" not in top
+
+
+def test_what_is_not_judged_on_every_workload_is_said_once_and_else_names_its_workloads() -> None:
+    def record(workload: str, metric: str) -> ScenarioRecord:
+        why = verdict(f"{workload}-fp32", Outcome.NOT_JUDGED, metric, detail="no eyes")
+        return scenario_record("fp32", workload=workload, verdicts=[why])
+
+    text = read(run_record(record("a", "SSIM"), record("b", "SSIM"))).text
+    assert text.count("not judged: image: no eyes") == 1
+    text = read(run_record(record("a", "SSIM"), record("b", "counts"))).text
+    assert "not judged on a: image: no eyes" in text
+
+
+def test_unsupported_scenarios_are_folded_and_each_reason_is_told_once() -> None:
+    why = "needs torchao: python -m pip install torchao"
+    names = ("int8", "fp8")
+    run = run_record(fp32(), *(scenario_record(name, unsupported=why) for name in names))
+    reader = read(run)
+    assert [b["data-name"] for b in reader.attributes("tbody") if "data-name" in b] == [
+        "storybook-fp32"
+    ]
+    folded = reader.text[reader.text.index("2 unsupported on this device") :]
+    assert folded.count("needs torchao") == 1
+    assert all(f"storybook-{name}" in folded for name in names)
+    (fold,) = (a for a in reader.attributes("details") if a.get("id") == "unsupported")
+    assert "open" not in fold
+
+
+def test_what_all_verdicts_of_a_scenario_say_is_said_once_and_its_command_can_be_copied() -> None:
+    name = "storybook-fp16"
+    end = f"changed since the baseline: no package version; accept it with: {REFRESH}"
+    verdicts = [
+        Verdict(name, metric, Outcome.REGRESSION, f"{name}: {metric} grew; {end}")
+        for metric in ("peak memory", "counts")
+    ]
+    reader = read(run_record(fp16(verdicts=verdicts)))
+    text = " ".join(reader.text.split())
+    assert "✗ peak memoryregressionpeak memory grew ✗ countsregressioncounts grew" in text
+    for words in (f"Accept it with:{REFRESH}Copy", "Changed since the baseline: no package"):
+        assert text.count(words) == 1
+    copies = [a for a in reader.attributes("button") if a.get("class") == "copy"]
+    assert len(copies) == 1
 
 
 def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> None:
@@ -141,27 +235,36 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
         verdict(one.id, Outcome.PASS, "activation"),
     ]
     reader = read(run_record(one))
-    marks = [a["title"] for a in reader.attributes("span") if a.get("class") == "mark"]
+    marks = [a["title"] for a in reader.attributes("span") if "title" in a]
     assert marks == ["not judged", "not judged", "not judged", "failed"]
     for words in (
-        *("8 ✗", detail, "what changed", "storybook (weights: <embedded>)"),
-        "Not judged on storybook: latency: nothing <recorded> here yet.",
-        "Behind a figure: ✓ passed, ✗ failed",
+        *("8✗", detail, "storybook (weights: <embedded>)"),
+        "not judged: latency: nothing <recorded> here yet",
+        "After each figure: ✓ = passed, ✗ = failed",
     ):
         assert words in reader.text
-    assert "Behind a figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
+    assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
+
+
+def test_what_has_no_figure_is_its_mark_alone() -> None:
+    idle = scenario_record("fp16", verdicts=[verdict("a", Outcome.NOT_ACTIVE, "activation")])
+    active = scenario_record("bf16", verdicts=[verdict("b", Outcome.PASS, "activation")])
+    text = read(run_record(idle, active)).text
+    assert "in effect" in text
+    assert "\n✗\n" in text
+    assert "\n✓\n" in text
 
 
 def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
     reader = read(RUN)
     assert "roofline bound" not in reader.text
     figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
-    assert figures == [100.0, 32 * MIB, 1.0, 150.0, 0.9, 16 * MIB, 0.5, 0.99]
+    assert figures == [150.0, 0.9, 16 * MIB, 0.5, 0.99, 100.0, 32 * MIB, 1.0]
 
 
 def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
     bars = [a["style"] for a in read(RUN).attributes("span") if a.get("class") == "bar"]
-    assert bars == ["width: 100.0%", "width: 50.0%"]
+    assert bars == ["width: 50.0%", "width: 100.0%"]
 
 
 def test_documented_speed_ups_stand_beside_ours() -> None:
@@ -187,7 +290,7 @@ def test_the_detail_names_what_changed_and_shows_rounds_and_memory() -> None:
     assert "<vae> made" in reader.text
     assert "1.000" in reader.text  # TFLOP
     charts = [chart["aria-label"] or "" for chart in reader.attributes("svg")]
-    assert [chart.partition(" ")[0] for chart in charts] == ["Latency", "Every", "Live"]
+    assert [chart.partition(" ")[0] for chart in charts] == ["Latency", "Every", "Live", "Shares"]
 
 
 def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
@@ -217,11 +320,9 @@ def test_negative_controls_are_shown_with_their_similarity_or_as_no_image() -> N
     controls = [NegativeControl("<grey>", 0.123, BLACK), NegativeControl("black", math.nan, BLACK)]
     reader = read(replace(RUN, negative_controls={"storybook": controls}))
     assert "<grey> 0.1230" in reader.text
-    assert "black not an image" in reader.text
-    assert [image["alt"] for image in shown_images(reader)][-2:] == [
-        "storybook, <grey>",
-        "storybook, black",
-    ]
+    assert "black: not an image" in reader.text
+    # A black square shows nothing.
+    assert [image["alt"] for image in shown_images(reader)] == ["storybook, <grey>"]
 
 
 def pictures(run: RunRecord, name: str) -> list[tuple[str | None, str | None]]:
@@ -353,7 +454,7 @@ def test_figures_that_are_no_figures_can_be_shown(value: float) -> None:
 
 
 def test_an_empty_run_is_a_page_too() -> None:
-    assert "0 judged" in read(RunRecord()).text
+    assert "nothing judged" in read(RunRecord()).text
 
 
 def test_machine_software_and_notes_are_on_the_page() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from fixtures.metrics.latency import reference_of
 from fixtures.records.outcome import Outcome
+from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Interval
-from fixtures.report.words import judged, titled
+from fixtures.report.words import judged, not_judged, titled
 from fixtures.verdicts.quantity import counted
 from tests.support.runs import scenario_record, verdict
 
@@ -50,3 +51,14 @@ def test_a_workload_is_titled_with_its_weights_as_far_as_they_are_known() -> Non
     known = scenario_record("fp16", weights="embedded")
     assert titled("storybook", [known, known]) == "storybook (weights: embedded)"
     assert titled("storybook", [scenario_record("fp16")]) == "storybook"
+
+
+def test_a_reason_that_differs_by_its_command_alone_is_given_once() -> None:
+    def record(technique: str, why: str) -> ScenarioRecord:
+        one = verdict(f"storybook-{technique}", Outcome.NOT_JUDGED, "counts", detail=why)
+        return scenario_record(technique, verdicts=[one])
+
+    old = "the baseline is older; renew it with: nox -s refresh -- -k "
+    many = [record(name, f"{old}{name}") for name in ("fp32", "fp16")]
+    assert list(not_judged(many)) == ["counts: the baseline is older"]
+    assert list(not_judged(many[:1])) == [f"counts: {old}fp32"]
