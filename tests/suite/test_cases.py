@@ -211,8 +211,8 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
         assert case.own_sessions == []
         assert bool(case.sessions) is comparable
     (note,) = found.run.notes
-    assert note.startswith("latency is judged by other kinds of processor (Testron 900")
-    assert "this is Testron 9000, avx2; its own samples take " in note
+    assert note.startswith("latency is judged by samples of other processors")
+    assert "this is Testron 9000, avx2; record its own with: " in note
 
 
 def of_kinds(*centres: Sequence[float]) -> Entry:
