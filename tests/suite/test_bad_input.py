@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from tests.support import fake_bench
 from tests.support.running import own_environment, run_here, run_suite
 
 QUICK = "[storybook-fp32] and test_activation"
+SIMULATED = ("--perf-device", "simulated", "--perf-workload", "storybook")
 STORED = REPOSITORY / "baselines" / "cpu"
 REFRESH_COMMAND = "nox -s refresh -- --perf-reason WHY"
 REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
@@ -34,6 +36,11 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         ),
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
+        (["--perf-workload", "FLX"], "Workload 'FLX' is unknown; did you mean flux?"),
+        (
+            [*SIMULATED, "--perf-profile", "rtx4090"],
+            "--perf-profile: there is no simulated device 'rtx4090'; did you mean rtx-4090?",
+        ),
         (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
         (["--perf-catalogue=mine.py"], "--perf-catalogue needs --perf-baselines DIR"),
         (["--perf-catalogue=mine.py", "--perf-baselines=mine"], "mine.py is not there; it takes"),
@@ -64,6 +71,21 @@ def test_a_misspelt_scenario_is_told_what_was_meant() -> None:
     result = run_suite(*fake_bench.OPTIONS, "-k", "storybook-sdap")
     assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
     assert "selects no scenario; did you mean storybook-sdpa" in result.stdout
+
+
+def test_a_workload_that_does_not_run_is_named_with_its_option() -> None:
+    result = run_suite(*fake_bench.OPTIONS, "-k", "[qwen-image-bf16]")
+    assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert "selects no scenario: qwen-image is no workload of this run; add --perf-workload" in (
+        result.stdout
+    )
+
+
+def test_tests_of_another_kind_of_run_are_not_counted() -> None:
+    result = run_suite(*fake_bench.OPTIONS, "-k", "storybook-sdap", "--collect-only")
+    assert re.search(r"no tests collected \(\d+ deselected\)", result.stdout)
+    result = run_suite(*fake_bench.OPTIONS, "-k", QUICK, "--collect-only")
+    assert re.search(r"1/\d+ tests collected", result.stdout)
 
 
 # Baselines

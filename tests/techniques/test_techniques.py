@@ -209,7 +209,7 @@ def test_a_setting_in_a_technique_s_name_replaces_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("no_cache.threshold=1", "Technique 'no_cache' is unknown; known are fp32,"),
+        ("no_cache.threshold=1", "Technique 'no_cache' is unknown; did you mean"),
         ("fp16.threshold=1", "technique 'fp16' has no settings."),
         ("taylorseer_cache.depth=1", "technique 'taylorseer_cache' has interval, warm_up_steps."),
         ("taylorseer_cache.interval=2.5", "'2.5' is no int."),

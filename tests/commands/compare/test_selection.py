@@ -30,6 +30,6 @@ def test_weights_that_are_no_pipeline_are_told_in_pytest_s_words(tmp_path: Path)
 @pytest.mark.long
 def test_a_workload_that_does_not_run_by_default_is_to_be_named() -> None:
     with pytest.raises(
-        CommandError, match=r"wan2\.2-5b does not run by default; .*--perf-workload"
+        CommandError, match=r"wan2\.2-5b is no workload of this run; add --perf-workload wan2"
     ):
         selected(Settings(device="simulated"), "[wan2.2-5b-bf16]", "")

@@ -57,13 +57,14 @@ def test_memory_and_fp32_peak_are_those_that_are_sold_less_what_the_driver_keeps
         assert profile.flop_per_s["fp32"] == pytest.approx(peak, rel=0.005)
 
 
-@pytest.mark.parametrize("wrong", ["", "H200", "rtx-2080"])
-def test_an_unknown_id_is_answered_with_the_known_ones(wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "end"),
+    [("H200", "did you mean h200?"), ("gaudi", f"known are {', '.join(PROFILES)}.")],
+)
+def test_an_unknown_id_is_answered_with_the_nearest_or_all(wrong: str, end: str) -> None:
     with pytest.raises(UnknownProfileError) as raised:
         find_profile(wrong)
-    assert str(raised.value) == (
-        f"there is no simulated device {wrong!r}: choose one of {', '.join(PROFILES)}"
-    )
+    assert str(raised.value) == f"there is no simulated device {wrong!r}; {end}"
     assert isinstance(raised.value, ValueError)
 
 
