@@ -23,7 +23,7 @@ def test_of_a_hub_id_the_class_decides(
     if not is_refused:
         check_weights_of(workload)
         return
-    with pytest.raises(WorkloadError, match="'owner/name' holds 'FluxPipeline', .* flux$"):
+    with pytest.raises(WorkloadError, match=r"'owner/name' holds 'FluxPipeline', .* flux$"):
         check_weights_of(workload)
 
 
