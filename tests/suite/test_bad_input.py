@@ -87,6 +87,9 @@ def test_tests_of_another_kind_of_run_are_not_counted() -> None:
     assert re.search(r"no tests collected \(\d+ deselected\)", result.stdout)
     result = run_suite(*fake_bench.OPTIONS, "-k", QUICK, "--collect-only")
     assert re.search(r"1/\d+ tests collected", result.stdout)
+    everything = run_suite(*fake_bench.OPTIONS, "--collect-only", "-q").stdout
+    assert f"\n{everything.count('::')} tests collected" in everything
+    assert "test_refresh" not in everything
 
 
 # Baselines
