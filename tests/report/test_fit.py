@@ -24,8 +24,8 @@ def test_the_table_has_every_way_in_order_and_the_program_of_the_choice() -> Non
     assert "bf16: lacks 6.29 GiB or more; out of memory: 2.00 GiB asked for, in the VAE" in text
     assert "not tried: fp16: it overflows" in text
     assert text.endswith(
-        "First choice, fp8 + tiling: takes 10.00 GiB of the card and 1.00 GiB of the host; its "
-        "time is at least 1.00 s, the lowest bound of what fits.\n\nsmall()\n"
+        "First choice, fp8 + tiling: needs 10.00 GiB of the card and 1.00 GiB of host memory; at "
+        "least 1.00 s, the lowest bound of what fits.\n\nsmall()\n"
     )
 
 
@@ -46,11 +46,15 @@ def test_of_what_was_not_tried_nothing_is_said_but_its_names() -> None:
 def test_why_the_first_choice_is_not_the_fastest_is_said() -> None:
     pinned = way(("stream",), pinned_bytes=40 * GIB)
     found = fit(pinned, way(("offload",), bound_ms=1030.0))
-    for text in (render(found, color=False), fit_page(found)):
-        assert "takes 10.00 GiB of the card and 1.00 GiB of the host, the least of the" in text
-        assert "within 5% of stream, which takes 41.00 GiB of the host" in text
+    why = (
+        "needs 10.00 GiB of the card and 1.00 GiB of host memory; at least 1.03 s, within 5 % of "
+        "the fastest, stream (1.00 s), which needs 41.00 GiB of host memory"
+    )
+    assert why_first(found) == why
+    assert why in " ".join(render(found, color=False).split())
+    assert why in fit_page(found)
     assert why_first(fit(pinned)).startswith(
-        "takes 10.00 GiB of the card and 41.00 GiB (40.00 GiB of it pinned) of the host"
+        "needs 10.00 GiB of the card and 41.00 GiB of host memory (40.00 GiB of it pinned); at "
     )
 
 

@@ -70,7 +70,7 @@ def test_the_answer_is_a_table_a_program_and_files(
     said = fit("--perf-report", str(tmp_path / "report"))
     assert said.code == 0
     assert said.out.startswith("small (width 128, height 128, steps 3, batch 1) on CARD")
-    assert "First choice, fp16: takes 1.00 MiB of the card and 1.00 GiB of the host" in said.out
+    assert "First choice, fp16: needs 1.00 MiB of the card and 1.00 GiB of host memory" in said.out
     assert said.out.endswith("\n\npipeline()\n") or "\n\npipeline()\nwritten: " in said.out
     tried = [line.partition(":")[0] for line in said.err.splitlines()]
     assert tried == [
