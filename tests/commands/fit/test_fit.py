@@ -54,7 +54,7 @@ def fake_trial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def replace_trial(**raised: BaseException) -> None:
         def try_configuration(_: Any, techniques: Sequence[Technique], *rest: Any) -> Configuration:
             names = [technique.id for technique in techniques]
-            if error := raised.get(names[0]):
+            if error := raised.get("_".join(names)):
                 raise error
             return way(names, needed_bytes=MIB, bound_ms=len(names), peak_in="vae")
 
@@ -106,7 +106,7 @@ def test_a_larger_call_takes_more_memory_and_more_steps_take_time(fit: Fit, tmp_
 def test_lines_that_raise_are_named(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = replace(CATALOGUE["fp16"], code="raise ValueError('no such thing')")
     monkeypatch.setitem(CATALOGUE.techniques, "fp16", broken)
-    said = fit(techniques=["fp16"])
+    said = fit(techniques=["tiny_vae", "fp16"])
     assert said.code == 2
     assert "small runs in no way here: fp16: raised ValueError: no such thing" in said.err
 
@@ -131,6 +131,19 @@ def test_an_interrupt_shows_what_was_tried(fit: Fit, fake_trial: Callable[..., N
     said = fit()
     assert (said.code, said.out) == (130, "")
     assert said.err.splitlines()[-1] == "fit: interrupted before anything was tried"
+
+
+def test_an_interrupt_in_the_last_combination_is_one(
+    fit: Fit, fake_trial: Callable[..., None]
+) -> None:
+    fake_trial(vae_tiling_model_cpu_offload=KeyboardInterrupt())
+    said = fit(memory_mib=300)
+    assert said.code == 130
+    assert "2/2 vae_tiling + model_cpu_offload: interrupted" in said.err
+    assert (
+        "Interrupted: 2 of 3 ways tried, not vae_tiling + model_cpu_offload.\n\n"
+        "Nothing that was tried fits CARD." in said.out
+    )
 
 
 def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
