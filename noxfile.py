@@ -173,7 +173,7 @@ def replay(session: nox.Session) -> None:
 
 @in_environment()
 def fit(session: nox.Session) -> None:
-    """Does it fit a card, and how is it cheapest: nox -s fit -- flux --card rtx-4090."""
+    """Does it fit a card, and which way comes first: nox -s fit -- flux --card rtx-4090."""
     measure(session, "-m", "fixtures.commands.fit", *(session.posargs or ["--help"]))
 
 

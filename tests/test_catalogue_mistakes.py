@@ -60,17 +60,17 @@ def refusal_at(line: str, path: Path) -> str:
     ("mistake", "words"),
     [
         # A name, and the one that was meant.
-        ("needs=('acelerator',)", "needs='acelerator'; the nearest is 'accelerator'."),
+        ("needs=('acelerator',)", "needs='acelerator'; did you mean accelerator?"),
         ("needs=('magic',)", f"needs='magic'; {KNOWN_NEEDS}"),
-        ("timing_needs=['fp16 aritmetic']", "='fp16 aritmetic'; the nearest is 'fp16 arithmetic'."),
+        ("timing_needs=['fp16 aritmetic']", "='fp16 aritmetic'; did you mean fp16 arithmetic?"),
         ("kinds=['big']", f"kinds='big'; {KNOWN_KINDS}"),
-        ("kinds=['singel']", "kinds='singel'; the nearest is 'single'."),
-        ("loads='float61'", "loads='float61'; the nearest is 'float16'."),
-        ("documented_speed_up=2.0", "'documented_speed_up'; the nearest is 'documented_speedup'."),
-        ("claims=[less(PEAK_MEMORY, component='vea')]", "component='vea'; the nearest is 'vae'."),
-        ("claims=[less(PEAK_MEMORY, than='fp23')]", "'fp23' in claims, which is no technique; the"),
+        ("kinds=['singel']", "kinds='singel'; did you mean single?"),
+        ("loads='float61'", "loads='float61'; did you mean float16?"),
+        ("documented_speed_up=2.0", "'documented_speed_up'; did you mean documented_speedup?"),
+        ("claims=[less(PEAK_MEMORY, component='vea')]", "component='vea'; did you mean vae?"),
+        ("claims=[less(PEAK_MEMORY, than='fp23')]", "'fp23' in claims, which is no technique; did"),
         ("claims=[less(LATENCY, than='magic')]", "in claims, which is no technique; known are fp3"),
-        ("min_ssim={'': 0.9, 'sd51': 0.9}", "'sd51' in min_ssim, which is no workload; the neares"),
+        ("min_ssim={'': 0.9, 'sd51': 0.9}", "'sd51' in min_ssim, which is no workload; did you me"),
         # A single one where several are taken.
         ("needs='accelerator'", f"needs='accelerator': {LIST}."),
         ("timing_needs='clock'", f"timing_needs='clock': {LIST}."),
@@ -102,7 +102,7 @@ def refusal_at(line: str, path: Path) -> str:
         ("documented_speedup='2'", "documented_speedup='2': it should be a valid number."),
         # Something else.
         ("activation_check=None", "activation_check=None: it should be callable."),
-        ("activation_chek=len", "takes no 'activation_chek'; the nearest is 'activation_check'."),
+        ("activation_chek=len", "takes no 'activation_chek'; did you mean activation_check?"),
         ("borders_px=8", "borders_px=8: it should be callable."),
         ("code=3", "code=3: it should be a valid string or callable."),
         ("compiled='yes'", "compiled='yes': it should be a valid boolean."),
@@ -111,12 +111,12 @@ def refusal_at(line: str, path: Path) -> str:
         # Settings of nothing, and those that the function does not take.
         (
             "settings={'sd51': {}}",
-            "'sd51' in settings, which is no workload of its kinds; the ",
+            "'sd51' in settings, which is no workload of its kinds; did",
         ),
         ("settings={'flux': {}}", "'flux' in settings, which is no workload of its kinds; known"),
         (
             "settings={'': {'step': 2}}",
-            "got an unexpected keyword argument 'step'; the nearest is",
+            "got an unexpected keyword argument 'step'; did you mean",
         ),
     ],
 )
@@ -129,9 +129,9 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
-        ("kind='singel'", "kind='singel'; the nearest is 'single'."),
-        ("half='float61'", "half='float61'; the nearest is 'float16'."),
-        ("clasifier=len", "takes no 'clasifier'; the nearest is 'classifier'."),
+        ("kind='singel'", "kind='singel'; did you mean single?"),
+        ("half='float61'", "half='float61'; did you mean float16?"),
+        ("clasifier=len", "takes no 'clasifier'; did you mean classifier?"),
         ("classifier=3", "classifier=3: it should be callable."),
         ("caller=None", "caller=None: it should be callable."),
         ("call=None", "call=None: it should be an instance of Call."),
@@ -143,7 +143,7 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
         ("without=['fp16']", "without=['fp16']: it should be a dictionary."),
         (
             "without={'fp61': 'why'}",
-            "'fp61' in without, which is no technique; the nearest",
+            "'fp61' in without, which is no technique; did you mean",
         ),
         ("document=None", "document=None: it should be a valid string."),
     ],

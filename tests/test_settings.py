@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import settings as wide
 from hypothesis import strategies as st
 
+from fixtures.commands.compare import __main__ as compare
 from fixtures.devices.kinds import AUTO, DEFAULT_PROFILE, KINDS
 from fixtures.settings import (
     BASELINES,
@@ -22,6 +23,7 @@ from fixtures.settings import (
     SettingsError,
 )
 from fixtures.verdicts.own_limits import OwnLimits, read_own_limits
+from tests.support.running import run_here
 
 
 def given_options(**values: Any) -> Callable[[str], Any]:
@@ -169,8 +171,30 @@ def test_minutes_that_are_no_time_are_refused(minutes: str) -> None:
     )
 
 
-def test_minutes_are_for_a_refresh() -> None:
+def test_minutes_and_a_reason_are_for_a_refresh() -> None:
     assert refusal(perf_minutes="9").startswith("--perf-minutes is for a refresh")
+    assert refusal(perf_reason="why").startswith("--perf-reason is for a refresh")
+
+
+@pytest.mark.parametrize("option", [one for one in OPTIONS if one.parameters["default"]])
+def test_the_help_of_an_option_with_a_default_names_it(option: Option) -> None:
+    assert "(default: " in option.help
+
+
+@pytest.mark.parametrize("name", ["perf", "compare"])
+def test_the_help_has_the_default_that_is_in_force(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name == "perf":
+        words, budget = run_here("--help").stdout, 300
+    else:
+        with pytest.raises(SystemExit):
+            compare.main(["--help"])
+        words, budget = capsys.readouterr().out, 3600
+    words = " ".join(words.split())
+    assert f"in the whole run (default: {budget})" in words
+    assert "stands for (default: h200)" in words
+    assert "%(default)s" not in words
 
 
 WITH_VALUE = [option for option in OPTIONS if "action" not in option.parameters]
@@ -222,7 +246,7 @@ def test_a_sweep_that_is_none_is_refused(sweep: str) -> None:
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "half", "1/0", "1/2/3", "-1/2", "1/10000", "1/2 "])
 def test_a_shard_that_is_none_is_refused(shard: str) -> None:
     assert refusal(perf_shard=shard) == (
-        f"--perf-shard {shard!r} is no shard; it takes I/N, such as 1/4."
+        f"--perf-shard {shard!r} is not a valid shard; use I/N, such as 1/4."
     )
 
 

@@ -33,6 +33,7 @@ from fixtures.records.images import Images, as_bytes
 from fixtures.records.likeness import FP32, FROZEN, PROMPT, STORED, Likeness
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
+from fixtures.records.software import installation
 from fixtures.records.stored_images import stored_images
 from fixtures.settings import REPOSITORY
 from fixtures.verdicts.case import SideCase
@@ -350,7 +351,7 @@ def test_without_flip_the_rest_is_judged_and_a_verdict_says_so() -> None:
     record = drawn({FP32: [blind], STORED: [blind]})
     found = outcomes(record, harmless=harmless)
     (sentence,) = (one for one, (_, outcome) in found.items() if outcome is Outcome.NOT_JUDGED)
-    assert NO_FLIP in sentence
+    assert f"{NO_FLIP}: {installation('flip-evaluator')}" in sentence
     assert Outcome.REGRESSION not in {outcome for _, outcome in found.values()}
     pale = drawn({FP32: [replace(blind, channel=0.1)], STORED: [blind]})
     assert ("channel difference", Outcome.REGRESSION) in outcomes(pale, harmless=harmless).values()

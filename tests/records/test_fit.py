@@ -38,7 +38,7 @@ def test_more_host_memory_than_there_is_does_not_fit() -> None:
     assert fit(one, host_bytes=16 * GIB).fits(one) == "no"
 
 
-def test_the_cheapest_that_fits_is_first_and_what_lacks_least_before_what_lacks_more() -> None:
+def test_what_fits_is_first_and_what_lacks_least_before_what_lacks_more() -> None:
     fast, slow = way(("fast",), bound_ms=1.0), way(("slow",), bound_ms=2.0)
     barely = way(("barely",), needed_bytes=24 * GIB - MIN_CONTEXT_BYTES, bound_ms=0.5)
     near, far = way(("near",), needed_bytes=25 * GIB), way(("far",), needed_bytes=30 * GIB)
@@ -48,6 +48,18 @@ def test_the_cheapest_that_fits_is_first_and_what_lacks_least_before_what_lacks_
     assert fit(far, barely).choice() == barely
     assert fit(far, near).choice() is None
     assert fit().choice() is None
+
+
+def test_of_ways_as_fast_as_each_other_the_one_that_takes_least_of_the_host_is_first() -> None:
+    pinned = way(("pinned",), bound_ms=100.0, pinned_bytes=40 * GIB)
+    pageable = way(("pageable",), bound_ms=105.0)
+    slower = way(("slower",), bound_ms=105.1, pageable_bytes=0)
+    found = fit(slower, pinned, pageable)
+    assert found.choice() == pageable
+    assert found.fastest() == pinned
+    assert [one.name for one in found.in_order()] == ["pageable", "pinned", "slower"]
+    barely = way(("barely",), needed_bytes=24 * GIB - MIN_CONTEXT_BYTES, pageable_bytes=0)
+    assert fit(barely, pinned).choice() == pinned
 
 
 def test_of_equally_fast_ways_the_smaller_is_first() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RESULTS, RunRecord, ScenarioRecord
+from fixtures.records.software import installation
 from fixtures.studies.by_device import by_device_page, main
 
 
@@ -121,6 +122,13 @@ def test_reasons_are_of_what_runs_nowhere_on_a_device() -> None:
     alone = run("simulated", SIMULATED.scenarios["sd15-bf16"])
     assert "- simulated, full size: `bf16`: too \\| large" in by_device_page([alone], ["bf16"])
     assert "Unsupported" not in by_device_page([run("cpu")], ["bf16"])
+
+
+def test_the_command_of_the_environment_that_ran_is_left_out() -> None:
+    reason = f"needs tomesd: {installation('tomesd')}"
+    lacking = run("cpu", record("storybook", "token_merging", unsupported=reason))
+    page = by_device_page([lacking], ["token_merging"])
+    assert page.endswith("- CPU: `token_merging`: needs tomesd\n")
 
 
 def test_the_runs_are_named_with_their_workloads() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from tests.support import fake_bench
 from tests.support.running import own_environment, run_here, run_suite
 
 QUICK = "[storybook-fp32] and test_activation"
+SIMULATED = ("--perf-device", "simulated", "--perf-workload", "storybook")
 STORED = REPOSITORY / "baselines" / "cpu"
 REFRESH_COMMAND = "nox -s refresh -- --perf-reason WHY"
 REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
@@ -34,7 +36,13 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         ),
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
+        (["--perf-workload", "FLX"], "Workload 'FLX' is unknown; did you mean flux?"),
+        (
+            [*SIMULATED, "--perf-profile", "rtx4090"],
+            "--perf-profile: there is no simulated device 'rtx4090'; did you mean rtx-4090?",
+        ),
         (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
+        (["--perf-weights", "nowhere"], "'nowhere' is neither a folder here nor a hub id; give"),
         (["--perf-catalogue=mine.py"], "--perf-catalogue needs --perf-baselines DIR"),
         (["--perf-catalogue=mine.py", "--perf-baselines=mine"], "mine.py is not there; it takes"),
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
@@ -66,6 +74,24 @@ def test_a_misspelt_scenario_is_told_what_was_meant() -> None:
     result = run_suite(*fake_bench.OPTIONS, "-k", "storybook-sdap")
     assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
     assert "selects no scenario; did you mean storybook-sdpa" in result.stdout
+
+
+def test_a_workload_that_does_not_run_is_named_with_its_option() -> None:
+    result = run_suite(*fake_bench.OPTIONS, "-k", "[qwen-image-bf16]")
+    assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert "selects no scenario: qwen-image is no workload of this run; add --perf-workload" in (
+        result.stdout
+    )
+
+
+def test_tests_of_another_kind_of_run_are_not_counted() -> None:
+    result = run_suite(*fake_bench.OPTIONS, "-k", "storybook-sdap", "--collect-only")
+    assert re.search(r"no tests collected \(\d+ deselected\)", result.stdout)
+    result = run_suite(*fake_bench.OPTIONS, "-k", QUICK, "--collect-only")
+    assert re.search(r"1/\d+ tests collected", result.stdout)
+    everything = run_suite(*fake_bench.OPTIONS, "--collect-only", "-q").stdout
+    assert f"\n{everything.count('::')} tests collected" in everything
+    assert "test_refresh" not in everything
 
 
 # Baselines
@@ -183,22 +209,36 @@ def test_a_path_in_another_copy_of_the_suite_is_a_path_like_any_other(tmp_path: 
 # Weights
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("content", ["nothing", "a file"])
-def test_a_folder_that_is_no_pipeline_is_broken_with_a_sentence(
-    tmp_path: Path, content: str
+@pytest.mark.parametrize(
+    ("index", "sentence"),
+    [
+        (None, "is not a pipeline folder: it has no model_index.json"),
+        ("not JSON", "has an unreadable model_index.json"),
+        (
+            '{"_class_name": "StableDiffusionXLPipeline"}',
+            "holds 'StableDiffusionXLPipeline', not the StableDiffusionPipeline of storybook; run "
+            "it with --perf-workload sdxl",
+        ),
+        (
+            '{"_class_name": "AuraFlowPipeline"}',
+            "run it with --perf-device simulated without --perf-workload, which runs any pipeline",
+        ),
+        ('{"_class_name": "StableDiffusionPipeline"}', "has None as text_encoder"),
+    ],
+    ids=["no index", "no JSON", "another workload's", "no workload's", "a part of one"],
+)
+def test_weights_of_another_pipeline_are_refused_before_anything_is_measured(
+    tmp_path: Path, index: str | None, sentence: str
 ) -> None:
-    folder = tmp_path / "pipeline"
-    folder.mkdir()
-    if content == "a file":
-        (folder / "model_index.json").write_text("not JSON")
-    result = run_suite(
-        *("-k", QUICK, "--perf-weights", str(folder), "--perf-baselines", str(tmp_path / "mine")),
-        "--show-capture=no",
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED
-    assert str(folder) in result.stdout
-    assert "Traceback" not in result.stdout
+    if index is not None:
+        (tmp_path / "model_index.json").write_text(index)
+    log = tmp_path.with_suffix(".log")
+    mine = ("--perf-weights", str(tmp_path), "--perf-baselines", str(tmp_path.with_suffix(".b")))
+    result = run_suite(*fake_bench.OPTIONS, "-k", QUICK, *mine, FAKE_LOG=str(log))
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR, result.stdout
+    assert f"ERROR: {str(tmp_path)!r} " in result.stderr
+    assert sentence in result.stderr
+    assert not log.exists()
 
 
 @pytest.mark.long

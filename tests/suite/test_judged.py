@@ -31,6 +31,14 @@ def run(
     )
 
 
+def failed_tests(result: subprocess.CompletedProcess[str]) -> list[str]:
+    """The tests that failed, as `-rf` lists them."""
+    failed = [
+        line for line in result.stdout.splitlines() if line.startswith("FAILED") and " - " in line
+    ]
+    return [line.partition("::")[2].partition(" ")[0] for line in failed]
+
+
 def store(folder: Path, device: str, technique: str) -> Path:
     """The file of an entry that is stored for another device, or of another technique."""
     baselines = BaselineStore(folder)
@@ -86,6 +94,28 @@ def test_where_a_baseline_is_expected_a_missing_entry_fails(
     assert "nothing recorded here yet" not in result.stdout
 
 
+def test_a_scenario_without_an_entry_fails_once_and_its_wrong_image_besides(tmp_path: Path) -> None:
+    chosen = ("-k", "[storybook-fp32] and not test_latency", "--perf-strict", "-rfs")
+    result = run(tmp_path, *chosen)
+    assert result.stdout.count("no entry in") == 1
+    assert "no baseline is stored for" not in result.stdout
+    assert failed_tests(result) == ["test_scenario_has_an_entry[storybook-fp32]"]
+    assert "no baseline: see test_scenario_has_an_entry[storybook-fp32]" in result.stdout
+
+    pale = run(tmp_path, *chosen, environment={"FAKE_PALE": "storybook-fp32"})
+    assert failed_tests(pale) == [
+        "test_visual_equivalence[storybook-fp32]",
+        "test_scenario_has_an_entry[storybook-fp32]",
+    ]
+    assert "no baseline is stored for" not in pale.stdout
+
+
+def test_where_nobody_else_says_so_a_figure_without_a_baseline_fails(tmp_path: Path) -> None:
+    result = run(tmp_path, "-k", f"{BF16} and test_counters", "--perf-strict", "-rf")
+    assert failed_tests(result) == ["test_counters[storybook-bf16]"]
+    assert "no baseline is stored for its counts; accept it with: " in result.stdout
+
+
 def test_a_run_with_entries_says_that_the_latency_of_each_was_judged(tmp_path: Path) -> None:
     recorded = run(tmp_path, "-k", BF16, "--perf-update-baselines", "--perf-reason", "test")
     assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
@@ -101,11 +131,7 @@ def test_more_python_in_a_step_fails_where_nothing_else_does(tmp_path: Path) -> 
     assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
     result = run(tmp_path, "-k", BF16, "-rf", environment={"FAKE_CALLS": "storybook-bf16"})
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    lines = result.stdout.splitlines()
-    failed = [line for line in lines if line.startswith("FAILED") and " - " in line]
-    assert [line.partition("::")[2].partition(" ")[0] for line in failed] == [
-        "test_host_calls[storybook-bf16]"
-    ]
+    assert failed_tests(result) == ["test_host_calls[storybook-bf16]"]
     assert "(+50) FAIL" in result.stdout
     assert "bf16: regression: host calls: " in result.stdout
     assert "(+50 a step)" in result.stdout

@@ -61,12 +61,34 @@ def test_what_a_part_recorded_is_left_by_the_next_whatever_failed_between(tmp_pa
     assert after.keys() == {"fp32", "sdpa", "bf16"}
     assert {name: after[name] for name in before} == before
 
+    third = refreshed(folder, *minutes)
+    assert third.returncode == 0, third.stdout
+    assert "3 skipped" in third.stdout
 
-def test_without_time_nothing_is_begun_and_the_same_command_goes_on(tmp_path: Path) -> None:
+
+def test_without_time_for_one_scenario_a_refresh_fails_and_says_so(tmp_path: Path) -> None:
     result = refreshed(tmp_path, "--perf-minutes", "0.00001")
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert "No baseline was recorded: --perf-minutes 1e-05 was over before a scenario could" in (
+        result.stdout
+    )
+    assert entries_of(tmp_path) == {}
+
+
+def test_without_time_for_all_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def allows(self: TimeLimit, workload: str) -> bool:
+        begun.append(workload)
+        return len(begun) == 1
+
+    monkeypatch.setattr(TimeLimit, "allows", allows)
+    result = refreshed(tmp_path, "--perf-minutes", "9")
     assert result.returncode == 0, result.stdout
     assert "No time was left for every scenario: the same command goes on." in result.stdout
-    assert entries_of(tmp_path) == {}
+    assert len(entries_of(tmp_path)) == 1
 
 
 def test_several_workers_at_once_are_refused() -> None:

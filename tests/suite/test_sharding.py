@@ -120,4 +120,4 @@ def test_two_shards_run_what_one_run_does(tmp_path: Path) -> None:
 def test_a_shard_that_is_none_is_refused() -> None:
     result = run_suite("--perf-shard=3/2", "--collect-only", "-q")
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "--perf-shard '3/2' is no shard; it takes I/N, such as 1/4." in result.stderr
+    assert "--perf-shard '3/2' is not a valid shard; use I/N, such as 1/4." in result.stderr

@@ -80,6 +80,6 @@ def refusal(*paths: str | Path) -> str:
         catalogues.load(paths)
     sentence = str(caught.value)
     assert sentence.startswith("--perf-catalogue ")
-    assert sentence.endswith(".")
+    assert sentence.endswith((".", "?"))
     assert "\n" not in sentence
     return sentence

@@ -20,6 +20,7 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.global_state.changes import Change
 from fixtures.devices.global_state.torch_settings import read_torch_settings
 from fixtures.measuring.state import confirmed, state_put_back
+from fixtures.records.software import installation
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE, MODULES
 from fixtures.techniques.placement import group_hooks
@@ -209,7 +210,7 @@ def test_a_setting_in_a_technique_s_name_replaces_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("no_cache.threshold=1", "Technique 'no_cache' is unknown; known are fp32,"),
+        ("no_cache.threshold=1", "Technique 'no_cache' is unknown; did you mean"),
         ("fp16.threshold=1", "technique 'fp16' has no settings."),
         ("taylorseer_cache.depth=1", "technique 'taylorseer_cache' has interval, warm_up_steps."),
         ("taylorseer_cache.interval=2.5", "'2.5' is no int."),
@@ -324,8 +325,8 @@ def test_without_a_clock_nothing_is_timed() -> None:
 @pytest.mark.parametrize(
     ("installed", "reason"),
     [
-        (None, "needs torchao: pip install torchao"),
-        ("0.14.1", "needs torchao>=0.15, this is 0.14.1: pip install --upgrade torchao"),
+        (None, f"needs torchao: {installation('torchao')}"),
+        ("0.14.1", f"needs torchao>=0.15, this is 0.14.1: {installation('torchao', upgrade=True)}"),
         ("0.15.0", None),
         ("0.19.0.dev20261101", None),
     ],
@@ -354,4 +355,4 @@ def test_without_its_library_a_technique_is_unsupported(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(metadata, "version", absent)
     reasons = {one.unsupported(device) for one in CATALOGUE if one.libraries}
-    assert reasons == {f"needs {name}: pip install {name}" for name in libraries}
+    assert reasons == {f"needs {name}: {installation(name)}" for name in libraries}

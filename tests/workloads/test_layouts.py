@@ -346,7 +346,7 @@ def test_a_sentencepiece_vocabulary_says_what_it_needs(
     monkeypatch.setattr("transformers.utils.is_sentencepiece_available", lambda: False)
     sentence = refusal("flux", folder)
     assert "needs sentencepiece and protobuf for tokenizer_2/spiece.model" in sentence
-    assert "run `pip install sentencepiece protobuf`" in sentence
+    assert " -m pip install sentencepiece protobuf -c " in sentence
 
 
 # What is refused

@@ -14,9 +14,11 @@ from fixtures.commands.compare.messages import Failure, Recording, failure_of
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.measuring.rounds import Plan
 from fixtures.records.outcome import Outcome, ScenarioError, Side
+from fixtures.records.software import installation
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from tests.support.fake_side import in_process
+from tests.support.runs import scenario_record
 
 FP32, BF16 = (find_scenario("storybook", name) for name in ("fp32", "bf16"))
 Make = Callable[..., RemoteSide]
@@ -123,6 +125,11 @@ def test_an_interpreter_that_is_gone_is_said_and_not_tried_twice(
         head.opened()
     assert second.value is first.value
     assert failure_of(head.recording(FP32).record)
+
+
+def test_of_a_missing_library_the_side_names_no_command_for_its_own_environment() -> None:
+    record = scenario_record("bf16", unsupported=f"needs torchao: {installation('torchao')}")
+    assert failure_of(record) == Failure(Outcome.UNSUPPORTED, "needs torchao")
 
 
 def test_a_failure_is_a_recording_with_its_reason(side: Make) -> None:

@@ -9,6 +9,7 @@ import pytest
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.errors import CommandError
 from fixtures.settings import Settings
+from fixtures.workloads import WorkloadError
 from tests.support.configurations import write_pipeline
 
 
@@ -28,8 +29,15 @@ def test_weights_that_are_no_pipeline_are_told_in_pytest_s_words(tmp_path: Path)
 
 
 @pytest.mark.long
+def test_weights_of_another_pipeline_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model_index.json").write_text('{"_class_name": "StableDiffusionXLPipeline"}')
+    with pytest.raises(WorkloadError, match="of storybook; run it with --perf-workload sdxl"):
+        selected(Settings(device="cpu", weights=str(tmp_path)), "[storybook-fp32]", "")
+
+
+@pytest.mark.long
 def test_a_workload_that_does_not_run_by_default_is_to_be_named() -> None:
     with pytest.raises(
-        CommandError, match=r"wan2\.2-5b does not run by default; .*--perf-workload"
+        CommandError, match=r"wan2\.2-5b is no workload of this run; add --perf-workload wan2"
     ):
         selected(Settings(device="simulated"), "[wan2.2-5b-bf16]", "")

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fixtures.commands.fit.configurations import SKIPS, UNSHOWN, configurations
+from fixtures.commands.fit.configurations import (
+    QUANTIZED,
+    SKIPS,
+    UNSHOWN,
+    configurations,
+    single_techniques,
+    why_not_tried,
+)
 from fixtures.records.fit import Configuration
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.techniques import CATALOGUE, Technique
@@ -27,10 +34,12 @@ def tried(
         needed, component = figures(names)
         return way(names, needed_bytes=needed, peak_in=component)
 
-    found = list(configurations(workload, lambda one: None, attempt))
+    reasons = [(one, why_not_tried(one)) for one in single_techniques(workload)]
+    planned = [one for one, reason in reasons if not reason]
+    found = list(configurations(workload, planned, attempt))
     return (
         [one.name for one in found if isinstance(one, Configuration)],
-        [one for one in found if not isinstance(one, Configuration)],
+        [(one.id, reason) for one, reason in reasons if reason],
         attempted,
     )
 
@@ -45,13 +54,20 @@ def test_every_technique_that_has_lines_is_tried_once() -> None:
     }
     # Weights are quantized while they are loaded, which the lines of a program come after,
     # embeddings change the call, and a tiny VAE is another one for each pipeline.
-    families = ("quantization", "prompts")
-    unshown = [one.id for one in CATALOGUE if one.family in families or one.id == "tiny_vae"]
-    assert [name for name, reason in not_run if reason == UNSHOWN] == unshown
+    quantized = [one.id for one in CATALOGUE if one.family == "quantization"]
+    assert [name for name, reason in not_run if reason == QUANTIZED] == quantized
+    unshown = [one.id for one in CATALOGUE if one.family == "prompts" or one.id == "tiny_vae"]
+    assert sorted(name for name, reason in not_run if reason == UNSHOWN) == sorted(unshown)
     # A cache that leaves out every fifth step looks like nothing in three.
     skipping = ["taylorseer_cache", "taylorseer_lite_cache", "mag_cache"]
     assert [name for name, reason in not_run if reason == SKIPS] == skipping
-    assert len(not_run) == len(unshown) + len(skipping)
+    assert len(not_run) == len(quantized) + len(unshown) + len(skipping)
+
+
+def test_what_people_use_is_tried_first_and_fp32_last() -> None:
+    _, _, attempted = tried(lambda _: (10, "text_encoder"))
+    assert attempted[:3] == ["bf16", "fp16", "model_cpu_offload"]
+    assert attempted[-3:] == ["fp32", "tf32", "autocast"]
 
 
 def test_what_has_no_lines_is_said() -> None:
@@ -96,13 +112,11 @@ def test_a_batch_is_sliced() -> None:
     assert "vae_slicing" not in tried(lambda names: (10, "vae"))[0]
 
 
-def test_what_raises_or_is_unsupported_is_named_with_the_reason() -> None:
+def test_what_raises_is_named_with_the_reason() -> None:
     def attempt(techniques: Sequence[Technique]) -> Configuration:
         if techniques[0].id == "bf16":
             raise ScenarioError("flux-bf16", Outcome.BROKEN, "raised ValueError: no")
         return way(tuple(one.id for one in techniques))
 
-    reasons = {"fp16": "it overflows"}
-    found = list(configurations(WORKLOADS["flux"], lambda one: reasons.get(one.id), attempt))
-    assert ("fp16", "it overflows") in found
-    assert ("bf16", "raised ValueError: no") in found
+    found = list(configurations(WORKLOADS["flux"], [CATALOGUE["bf16"]], attempt))
+    assert found == [("bf16", "raised ValueError: no")]

@@ -15,6 +15,7 @@ from fixtures.commands.fit import __main__ as command
 from fixtures.devices.simulated.profiles import PROFILES
 from fixtures.measuring import trial
 from fixtures.records.fit import FITS, Configuration
+from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.units import MIB
 from fixtures.techniques import CATALOGUE, Technique
 from fixtures.workloads import WORKLOADS
@@ -38,8 +39,7 @@ def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         card = replace(CARD, memory_bytes=memory_mib * MIB) if memory_mib else CARD
         monkeypatch.setattr("fixtures.devices.simulated.profiles.PROFILES", {"card": card})
         chosen = [CATALOGUE[name] for name in techniques]
-        single = "fixtures.commands.fit.configurations.single_techniques"
-        monkeypatch.setattr(single, lambda workload: chosen)
+        monkeypatch.setattr(command, "single_techniques", lambda workload: chosen)
         code = command.main(["small", "--card", "card", *arguments])
         out, err = capsys.readouterr()
         return SimpleNamespace(code=code, out=out, err=err)
@@ -54,7 +54,7 @@ def fake_trial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def replace_trial(**raised: BaseException) -> None:
         def try_configuration(_: Any, techniques: Sequence[Technique], *rest: Any) -> Configuration:
             names = [technique.id for technique in techniques]
-            if error := raised.get(names[0]):
+            if error := raised.get("_".join(names)):
                 raise error
             return way(names, needed_bytes=MIB, bound_ms=len(names), peak_in="vae")
 
@@ -70,9 +70,14 @@ def test_the_answer_is_a_table_a_program_and_files(
     said = fit("--perf-report", str(tmp_path / "report"))
     assert said.code == 0
     assert said.out.startswith("small (width 128, height 128, steps 3, batch 1) on CARD")
-    assert "The cheapest that fits, fp16:\n\npipeline()" in said.out
+    assert "First choice, fp16: needs 1.00 MiB of the card and 1.00 GiB of host memory" in said.out
+    assert said.out.endswith("\n\npipeline()\n") or "\n\npipeline()\nwritten: " in said.out
     tried = [line.partition(":")[0] for line in said.err.splitlines()]
-    assert tried == ["fp16", "model_cpu_offload", "vae_tiling + model_cpu_offload"]
+    assert tried == [
+        "1/2 fp16",
+        "2/2 model_cpu_offload",
+        "2/2 vae_tiling + model_cpu_offload",
+    ]
     record = FITS.read(tmp_path / "report" / "fit.json")
     assert [each.name for each in record.ways] == ["fp16", "model_cpu_offload"]
     assert "fp16" in (tmp_path / "report" / "fit.html").read_text(encoding="utf-8")
@@ -101,7 +106,7 @@ def test_a_larger_call_takes_more_memory_and_more_steps_take_time(fit: Fit, tmp_
 def test_lines_that_raise_are_named(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = replace(CATALOGUE["fp16"], code="raise ValueError('no such thing')")
     monkeypatch.setitem(CATALOGUE.techniques, "fp16", broken)
-    said = fit(techniques=["fp16"])
+    said = fit(techniques=["tiny_vae", "fp16"])
     assert said.code == 2
     assert "small runs in no way here: fp16: raised ValueError: no such thing" in said.err
 
@@ -114,23 +119,74 @@ def test_an_interrupt_shows_what_was_tried(fit: Fit, fake_trial: Callable[..., N
     fake_trial(model_cpu_offload=KeyboardInterrupt())
     said = fit()
     assert said.code == 130
-    assert "interrupted" in said.err
-    assert "The cheapest that fits, fp16:" in said.out
+    assert "2/2 model_cpu_offload: interrupted" in said.err
+    assert "Interrupted: 1 of 2 ways tried, not model_cpu_offload." in said.out
+    assert "First choice, fp16:" in said.out
+    assert "Nothing" not in said.out
+    said = fit(memory_mib=300)
+    assert said.code == 130
+    assert "Nothing that was tried fits CARD." in said.out
+    assert "Nothing of this" not in said.out
     fake_trial(fp16=KeyboardInterrupt())
     said = fit()
     assert (said.code, said.out) == (130, "")
-    assert said.err == "fit: interrupted before anything was tried\n"
+    assert said.err.splitlines()[-1] == "fit: interrupted before anything was tried"
+
+
+def test_an_interrupt_in_the_last_combination_is_one(
+    fit: Fit, fake_trial: Callable[..., None]
+) -> None:
+    fake_trial(vae_tiling_model_cpu_offload=KeyboardInterrupt())
+    said = fit(memory_mib=300)
+    assert said.code == 130
+    assert "2/2 vae_tiling + model_cpu_offload: interrupted" in said.err
+    assert (
+        "Interrupted: 2 of 3 ways tried, not vae_tiling + model_cpu_offload.\n\n"
+        "Nothing that was tried fits CARD." in said.out
+    )
+
+
+def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
+    fit: Fit, fake_trial: Callable[..., None]
+) -> None:
+    fake_trial(fp16=ScenarioError("small-fp16", Outcome.BROKEN, "raised ValueError: no"))
+    said = fit()
+    assert said.code == 0
+    assert said.err.startswith(
+        "1/2 fp16: raised ValueError: no [0 s]\n2/2 model_cpu_offload: needs"
+    )
+    assert "not tried: fp16: raised ValueError: no" in said.out
+    assert "Interrupted" not in said.out
+
+
+def test_a_card_is_a_size(fit: Fit, fake_trial: Callable[..., None]) -> None:
+    said = fit("--card", "12GiB")
+    assert said.code == 2
+    assert said.err == "fit: --card takes one card; ask for each by itself\n"
+    code = command.main(["small", "--card", "12GiB"])
+    assert code == 0
+
+
+def test_quantized_weights_are_left_out_in_one_line_with_what_measures_them(
+    fit: Fit, fake_trial: Callable[..., None]
+) -> None:
+    said = fit(techniques=["fp16", "quanto_int8", "gguf_q8_0"])
+    assert "not tried: quanto_int8, gguf_q8_0: weights are quantized while they load" in said.out
+    assert "-- -m quantization --perf-device simulated" in " ".join(said.out.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["flux", "--card", "rtx-2080"], "--card: there is no simulated device 'rtx-2080': choose"),
+        (["flux", "--card", "rtx-2080"], "--card: there is no simulated device 'rtx-2080'; did"),
         (
             ["flux1", "--card", "rtx-4090"],
-            "'flux1' is no workload, no folder and no hub id;",
+            "'flux1' is not a known workload, folder or hub id; did you mean flux?",
         ),
-        (["flux", "--card", "rtx-4090", "--frames", "9"], "flux draws images: leave --frames out"),
+        (
+            ["flux", "--card", "rtx-4090", "--frames", "9"],
+            "flux generates images; --frames is for video",
+        ),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fixtures.devices.keys import device_key
+from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import (
     NUMBER_FORMATS,
     PROFILES,
     Profile,
     UnknownProfileError,
+    find_card,
     find_profile,
 )
 
@@ -57,14 +59,41 @@ def test_memory_and_fp32_peak_are_those_that_are_sold_less_what_the_driver_keeps
         assert profile.flop_per_s["fp32"] == pytest.approx(peak, rel=0.005)
 
 
-@pytest.mark.parametrize("wrong", ["", "H200", "rtx-2080"])
-def test_an_unknown_id_is_answered_with_the_known_ones(wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "end"),
+    [("H200", "did you mean h200?"), ("gaudi", f"known are {', '.join(PROFILES)}.")],
+)
+def test_an_unknown_id_is_answered_with_the_nearest_or_all(wrong: str, end: str) -> None:
     with pytest.raises(UnknownProfileError) as raised:
         find_profile(wrong)
-    assert str(raised.value) == (
-        f"there is no simulated device {wrong!r}: choose one of {', '.join(PROFILES)}"
-    )
+    assert str(raised.value) == f"there is no simulated device {wrong!r}; {end}"
     assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("text", "memory_bytes", "like"),
+    [
+        ("12GiB", 12 * GIB, "rtx-3060"),
+        ("16 gib", 16 * GIB, "rtx-4060-ti-16gb"),
+        ("24GB", 24_000_000_000, "l4"),
+        ("0.5GiB", GIB // 2, "rtx-3060"),
+    ],
+)
+def test_a_card_of_a_size_is_like_the_profile_that_is_nearest(
+    text: str, memory_bytes: int, like: str
+) -> None:
+    card = find_card(text)
+    assert card.memory_bytes == memory_bytes
+    assert text in card.name
+    assert PROFILES[like].name in card.name
+    assert card.flop_per_s == PROFILES[like].flop_per_s
+    assert SimulatedDevice(card).key == f"simulated-{text}"
+
+
+def test_a_card_that_is_no_size_is_a_profile() -> None:
+    assert find_card("t4") is PROFILES["t4"]
+    with pytest.raises(UnknownProfileError, match=r"'12 GiBs'"):
+        find_card("12 GiBs")
 
 
 @EVERY

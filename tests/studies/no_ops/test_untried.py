@@ -10,6 +10,7 @@ import pytest
 from fixtures.commands.errors import CommandError
 from fixtures.devices.host import software_versions
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.records.software import installation
 from fixtures.studies.no_ops.calls import (
     BY_LIBRARIES,
     FROM_THE_CATALOGUE,
@@ -84,10 +85,10 @@ def test_without_its_library_a_call_has_no_row_and_the_installation_is_named(
     left_out = untried(calls(), device)
 
     assert not calls().keys() & NEEDING_LIBRARIES
-    assert left_out["torchao_int8_weight_only"] == "needs torchao: pip install torchao"
-    assert left_out["quanto_int8"] == "needs optimum-quanto: pip install optimum-quanto"
-    assert left_out["deep_cache"] == "needs DeepCache: pip install DeepCache"
-    assert left_out["token_merging"] == "needs tomesd: pip install tomesd"
+    assert left_out["torchao_int8_weight_only"] == f"needs torchao: {installation('torchao')}"
+    assert left_out["quanto_int8"] == f"needs optimum-quanto: {installation('optimum-quanto')}"
+    assert left_out["deep_cache"] == f"needs DeepCache: {installation('DeepCache')}"
+    assert left_out["token_merging"] == f"needs tomesd: {installation('tomesd')}"
 
 
 def test_with_its_library_a_call_has_a_row(

@@ -136,5 +136,5 @@ def test_a_package_that_the_pipeline_misses_is_named() -> None:
         def __call__(self, prompt: str) -> Any:
             return forgotten_package.fix(prompt)  # type: ignore[name-defined]  # noqa: F821
 
-    with pytest.raises(WorkloadError, match="ForgetfulPipeline needs forgotten_package; run `pip"):
+    with pytest.raises(WorkloadError, match=r"Pipeline needs forgotten_package; run `.* -m pip"):
         draw_with_defaults(ForgetfulPipeline, ForgetfulPipeline(), CALL)

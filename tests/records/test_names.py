@@ -1,0 +1,41 @@
+"""Whoever mistypes a name is told which one was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.devices.simulated.profiles import PROFILES
+from fixtures.records.names import nearest
+from fixtures.techniques import CATALOGUE
+from fixtures.workloads import WORKLOADS
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("SD15", "sd15"),
+        ("flx", "flux"),
+        ("flux-2", "flux2"),
+        ("flux2-dev", "flux2 or flux"),
+        ("qwen", "qwen-image"),
+        ("rtx4090", "rtx-4090"),
+        ("RTX 4090", "rtx-4090"),
+        ("4090", "rtx-4090"),
+        ("a100", "a100-80gb or a100-40gb"),
+        ("H100-SXM", "h100"),
+        ("b16", "bf16"),
+        ("modelcpuoffload", "model_cpu_offload"),
+    ],
+)
+def test_the_nearest_name_is_offered(word: str, meant: str) -> None:
+    names = [*WORKLOADS, *PROFILES, *CATALOGUE.techniques]
+    assert nearest(word, names) == f"did you mean {meant}?"
+
+
+def test_where_no_name_is_like_it_all_are_named() -> None:
+    assert nearest("gaudi", ["t4", "", "h100"]) == "known are t4, h100."
+    assert nearest("", ["t4"]) == "known are t4."
+
+
+def test_two_letters_are_no_part_of_a_name() -> None:
+    assert nearest("ti", ["titan-rtx"]) == "known are titan-rtx."
