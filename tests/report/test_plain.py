@@ -169,7 +169,8 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
     """pytest prints a failure without a trace as it is."""
     words = "slower\n::error::x\x1b[31m ##[error]"
     run = SimpleNamespace(record=lambda scenario: SimpleNamespace(keep=lambda *kept: None))
-    take = inspect.unwrap(judge)(None, run, Settings(), lambda name, value: None)
+    request = SimpleNamespace(session=SimpleNamespace(items=[]))
+    take = inspect.unwrap(judge)(request, None, run, Settings(), lambda name, value: None)
     with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as said:
         take(replace(verdict("storybook-fp16", outcome), sentence=words))
     assert "\x1b" not in str(said.value)

@@ -33,9 +33,7 @@ def run(
 
 def failed_tests(result: subprocess.CompletedProcess[str]) -> list[str]:
     """The tests that failed, as `-rf` lists them."""
-    failed = [
-        line for line in result.stdout.splitlines() if line.startswith("FAILED") and " - " in line
-    ]
+    failed = [line for line in result.stdout.splitlines() if line.startswith("FAILED")]
     return [line.partition("::")[2].partition(" ")[0] for line in failed]
 
 

@@ -79,10 +79,10 @@ def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: 
     assert len(tested) == 2  # before anything is measured, and above the table
     assert re.search("diffusers [0-9.]+, torch .* on fake .Testron 9000.", lines[tested[0]])
     assert all("changed since: diffusers 0.36.0 -> " in lines[number + 1] for number in tested)
-    failed = "FAILED perf_tests/test_host_calls.py::test_host_calls[storybook-bf16]"
+    test = "perf_tests/test_host_calls.py::test_host_calls[storybook-bf16]"
     timing = [n for n, line in enumerate(lines) if line.startswith("[1/2] timing storybook-bf16")]
-    assert lines.index(failed) < timing[0]
-    assert any(line.startswith(f"{failed} - ") for line in lines)  # pytest's own, at the end
+    assert lines.index(f"failed: {test}") < timing[0]
+    assert any(line.startswith(f"FAILED {test} - ") for line in lines)  # pytest's own, at the end
     assert not any(re.match(r"perf_tests/\S+ [.sF]+", line) for line in lines)  # no dots
 
 
