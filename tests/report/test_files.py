@@ -29,6 +29,7 @@ MIXED = run_record(
     scenario("fp16", Outcome.REGRESSION, "fp16 is slower"),
     scenario("bf16", Outcome.PASS),
     scenario("sdpa", Outcome.INCONCLUSIVE, "sdpa is undecided for noise"),
+    scenario("tiny_vae", Outcome.IMPROVEMENT, "tiny_vae needs less"),
     scenario_record("tf32", unsupported="needs CUDA"),
 )
 
@@ -40,11 +41,12 @@ def test_counts_and_failures_come_first_and_every_scenario_has_a_row() -> None:
     text = markdown(MIXED, strict=False)
     assert text.index("1 failed") < text.index("- fp16 is slower") < text.index("| technique")
     assert "**Failed**\n\n- fp16 is slower\n\n**Undecided**\n\n- sdpa is undecided" in text
-    assert "| fp16 | 120 ms ✗ | ❌ regression (latency ratio) |" in text
-    assert "| bf16 | 120 ms ✓ | ✅ pass |" in text
-    assert "| sdpa | 120 ms ? | ❔ inconclusive" in text
+    assert "| fp16 | ❌ regression (latency ratio) | 120 ms ✗ |" in text
+    assert "| bf16 | ✅ pass | 120 ms ✓ |" in text
+    assert "| sdpa | ❔ inconclusive (latency ratio) | 120 ms ? |" in text
     assert "After each figure: ✓ = passed, ✗ = failed, ? = undecided, - = not judged." in text
-    assert "storybook: 3 scenarios" in text
+    assert "\n\n**Improved**\n\n- tiny\\_vae needs less\n" in text
+    assert "storybook: 4 scenarios" in text
     assert "- tf32: unsupported: needs CUDA" in text
 
 
@@ -57,20 +59,21 @@ def test_a_failure_s_row_has_the_count_that_changed_and_the_rest_says_what_was_n
     )
     text = markdown(run_record(one), strict=False)
     assert "<summary>storybook (weights: embedded): 1 scenario</summary>" in text
-    assert "| technique | operations | verdict | what changed |\n|---|---:|---|---|\n" in text
-    assert "| 8 ✗ | ❌ regression (counts) | aten::mm 4 -&gt; 8 (+4, 1 a step) |" in text
+    assert "| technique | verdict | what changed | operations |\n|---|---|---|---:|\n" in text
+    assert "| ❌ regression (counts) | aten::mm 4 -&gt; 8 (+4, 1 a step) | 8 ✗ |" in text
     assert "- not judged: latency: nothing recorded here yet\n" in text
 
 
 def test_nothing_is_marked_where_nothing_was_judged() -> None:
     text = markdown(run_record(scenario_record("bf16", wall_ms=120.0)), strict=False)
-    assert "| bf16 | 120 ms | ⚪ not judged |" in text
+    assert "| bf16 | ⚪ not judged | 120 ms |" in text
     assert "After each figure" not in text
 
 
 def test_strict_counts_the_undecided_as_failed() -> None:
     text = markdown(MIXED, strict=True)
     assert "**Undecided**" not in text
+    assert "**Improved**" not in text
     assert "- sdpa is undecided for noise" in text[text.index("**Failed**") :]
 
 

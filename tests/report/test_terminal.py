@@ -427,7 +427,7 @@ ALL = run_record(
 
 def test_the_closing_line_counts_every_scenario_once() -> None:
     assert closing_line(ALL, strict=False) == (
-        "7 judged: 2 passed, 4 failed, 1 undecided; latency judged for 6 of 9; "
+        "7 judged: 2 passed (1 improved), 4 failed, 1 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 
