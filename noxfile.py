@@ -128,7 +128,7 @@ def measure(session: nox.Session, *arguments: str) -> None:
     """Run the shared environment's Python."""
     python = session.cache_dir / SHARED_PYTHON
     if not python.is_file():
-        session.error("there is no environment to measure in; make it with: nox -s environment")
+        session.error("there is no environment to measure in; create it with: nox -s environment")
     # Otherwise nox dies of it, and what it runs goes on.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     session.run(
