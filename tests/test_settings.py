@@ -192,7 +192,7 @@ def test_the_help_has_the_default_that_is_in_force(
             compare.main(["--help"])
         words, budget = capsys.readouterr().out, 3600
     words = " ".join(words.split())
-    assert f"in the whole run (default: {budget})" in words
+    assert f"of inconclusive latencies (default: {budget})" in words
     assert "stands for (default: h200)" in words
     assert "%(default)s" not in words
 
