@@ -63,7 +63,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def libraries(session: nox.Session) -> None:
-    """Tests of techniques by optional libraries; the other sessions go without them."""
+    """Tests of techniques by optional libraries; the other sessions run without them."""
     install(session, *with_groups("tests", "quantization", "optional"))
     names = ("techniques/test_half_done_quantized", "techniques/test_optional")
     tried = [f"tests/{name}.py" for name in (*names, "studies/no_ops/test_libraries")]
@@ -106,7 +106,7 @@ def typing(session: nox.Session) -> None:
 
 @nox.session(default=False, reuse_venv=True)
 def environment(session: nox.Session) -> None:
-    """What is measured: the environment of all sessions below but report; installed once."""
+    """Where all sessions below but report measure; installed once."""
     (session.cache_dir / SHARED_PYTHON).write_text(str(Path(session.bin, "python")))
     requirements = with_groups("perf", "compare")
     text = "\n".join([*requirements, CONSTRAINTS.read_text(encoding="utf-8")])
@@ -128,7 +128,7 @@ def measure(session: nox.Session, *arguments: str) -> None:
     """Run the shared environment's Python."""
     python = session.cache_dir / SHARED_PYTHON
     if not python.is_file():
-        session.error("there is no environment to measure in; make it with: nox -s environment")
+        session.error("there is no environment to measure in; create it with: nox -s environment")
     # Otherwise nox dies of it, and what it runs goes on.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     session.run(

@@ -41,7 +41,7 @@ def test_published_figures(
     """Memory that others published: documented, ours, and what a GPU's baseline holds."""
     published = published_of(scenario.id)
     if not published:
-        pytest.skip("nobody published a memory figure of it")
+        pytest.skip("no memory figure was published for it")
     failing = []
     for figure in published:
         if figure.component not in observed.component_peak_bytes:

@@ -38,8 +38,8 @@ from fixtures.workloads.storybook.workload import CALL, source
 SOUND = dict(kind="single", call=CALL, document="notes")
 workload("storybook-tiny", **{{**SOUND, **dict({})}})(lambda *_, values=True: source)
 """
-KNOWN_NEEDS = "known are accelerator, streams, cudnn, tf32, "
-KNOWN_KINDS = "known are single, batch, large, transformer, video."
+KNOWN_NEEDS = "known: accelerator, streams, cudnn, tf32, "
+KNOWN_KINDS = "known: single, batch, large, transformer, video."
 LIST = "it should be a list or a tuple"
 
 
@@ -68,9 +68,15 @@ def refusal_at(line: str, path: Path) -> str:
         ("loads='float61'", "loads='float61'; did you mean float16?"),
         ("documented_speed_up=2.0", "'documented_speed_up'; did you mean documented_speedup?"),
         ("claims=[less(PEAK_MEMORY, component='vea')]", "component='vea'; did you mean vae?"),
-        ("claims=[less(PEAK_MEMORY, than='fp23')]", "'fp23' in claims, which is no technique; did"),
-        ("claims=[less(LATENCY, than='magic')]", "in claims, which is no technique; known are fp3"),
-        ("min_ssim={'': 0.9, 'sd51': 0.9}", "'sd51' in min_ssim, which is no workload; did you me"),
+        (
+            "claims=[less(PEAK_MEMORY, than='fp23')]",
+            "'fp23' in claims, which is not a technique; did",
+        ),
+        ("claims=[less(LATENCY, than='magic')]", "in claims, which is not a technique; known: fp3"),
+        (
+            "min_ssim={'': 0.9, 'sd51': 0.9}",
+            "'sd51' in min_ssim, which is not a workload; did you me",
+        ),
         # A single one where several are taken.
         ("needs='accelerator'", f"needs='accelerator': {LIST}."),
         ("timing_needs='clock'", f"timing_needs='clock': {LIST}."),
@@ -111,9 +117,12 @@ def refusal_at(line: str, path: Path) -> str:
         # Settings of nothing, and those that the function does not take.
         (
             "settings={'sd51': {}}",
-            "'sd51' in settings, which is no workload of its kinds; did",
+            "'sd51' in settings, which is not a workload of its kinds; did",
         ),
-        ("settings={'flux': {}}", "'flux' in settings, which is no workload of its kinds; known"),
+        (
+            "settings={'flux': {}}",
+            "'flux' in settings, which is not a workload of its kinds; known",
+        ),
         (
             "settings={'': {'step': 2}}",
             "got an unexpected keyword argument 'step'; did you mean",
@@ -143,7 +152,7 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
         ("without=['fp16']", "without=['fp16']: it should be a dictionary."),
         (
             "without={'fp61': 'why'}",
-            "'fp61' in without, which is no technique; did you mean",
+            "'fp61' in without, which is not a technique; did you mean",
         ),
         ("document=None", "document=None: it should be a valid string."),
     ],

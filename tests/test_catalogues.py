@@ -113,11 +113,11 @@ def test_a_source_can_be_any_callable(tmp_path: Path) -> None:
 def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone.py"
     assert refusal(gone) == (
-        f"--perf-catalogue {gone} is not there; it takes a Python file, or the folder of a package."
+        f"--perf-catalogue {gone} does not exist; give a Python file, or a package folder."
     )
     assert f"{tmp_path} is a folder without __init__.py; name the Python file" in refusal(tmp_path)
     text = written(tmp_path, name="notes.md")
-    assert f"{text} is no Python file; it takes one" in refusal(text)
+    assert f"{text} is not a Python file; give one" in refusal(text)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_every_known_device_is_taken(device: str) -> None:
 @pytest.mark.parametrize("device", ["CPU", "tpu", "cuda:0", "cpu "])
 def test_an_unknown_device_is_refused_with_the_known_ones(device: str) -> None:
     assert refusal(perf_device=device) == (
-        f"--perf-device {device!r} is unknown; it takes auto, cpu, cuda, simulated."
+        f"--perf-device {device!r} is unknown; use auto, cpu, cuda, simulated."
     )
 
 
@@ -134,14 +134,14 @@ def test_a_profile_that_is_no_word_is_refused(profile: str) -> None:
 @pytest.mark.parametrize("budget", ["soon", "-1", "nan", "inf", "-inf", "1e999", "1,5", "90s"])
 def test_a_budget_that_is_no_number_of_seconds_is_refused(budget: str) -> None:
     assert refusal(perf_budget=budget) == (
-        f"--perf-budget {budget!r} is not a number of seconds from 0 on."
+        f"--perf-budget {budget!r} must be a number of seconds >= 0."
     )
 
 
 @pytest.mark.parametrize("number", ["0", "two", "-1", "1.5", "10000", "2\n"])
 def test_a_number_of_samples_at_once_that_is_none_is_refused(number: str) -> None:
     assert refusal(perf_at_once=number) == (
-        f"--perf-at-once {number!r} is not a number of samples from 1 on."
+        f"--perf-at-once {number!r} must be a whole number of samples >= 1."
     )
 
 
@@ -167,7 +167,7 @@ def test_new_baselines_need_a_reason() -> None:
 @pytest.mark.parametrize("minutes", ["soon", "0", "-1", "nan", "inf"])
 def test_minutes_that_are_no_time_are_refused(minutes: str) -> None:
     assert refusal(perf_minutes=minutes) == (
-        f"--perf-minutes {minutes!r} is not a number of minutes above 0."
+        f"--perf-minutes {minutes!r} must be a number of minutes > 0."
     )
 
 
@@ -192,7 +192,7 @@ def test_the_help_has_the_default_that_is_in_force(
             compare.main(["--help"])
         words, budget = capsys.readouterr().out, 3600
     words = " ".join(words.split())
-    assert f"in the whole run (default: {budget})" in words
+    assert f"of inconclusive latencies (default: {budget})" in words
     assert "stands for (default: h200)" in words
     assert "%(default)s" not in words
 
@@ -204,8 +204,7 @@ WITH_VALUE = [option for option in OPTIONS if "action" not in option.parameters]
 @pytest.mark.parametrize("empty", ["", "   ", "\t\n"])
 def test_an_empty_value_is_never_taken_for_none_at_all(option: Option, empty: str) -> None:
     assert refusal(**{option.destination: empty}) == (
-        f"{option.name} is empty, as a variable that is not set leaves it; give it a value, or "
-        "leave it out."
+        f"{option.name} is empty, perhaps from an unset variable; give it a value, or leave it out."
     )
 
 
@@ -217,7 +216,7 @@ def test_a_file_in_place_of_the_baselines_folder_is_refused(tmp_path: Path) -> N
     path = tmp_path / "baselines"
     path.write_text("", encoding="utf-8")
     assert refusal(perf_baselines=str(path)) == (
-        f"--perf-baselines {path} is a file; it takes a folder."
+        f"--perf-baselines {path} is a file; give a folder."
     )
 
 
@@ -234,13 +233,15 @@ def test_a_baselines_path_that_the_system_refuses_gets_a_sentence(
         raise OSError(36, "File name too long")
 
     monkeypatch.setattr(Path, "exists", refuse)
-    assert refusal() == ("--perf-baselines cannot be used (File name too long); it takes a folder.")
+    assert refusal() == ("--perf-baselines cannot be used (File name too long); give a folder.")
 
 
 @pytest.mark.parametrize("sweep", ["fp16", "a.b", "a=1", "a.b=", "a.b=1,", "a.b=1 2", ".b=1"])
 def test_a_sweep_that_is_none_is_refused(sweep: str) -> None:
     said = refusal(perf_sweep=[sweep])
-    assert said.startswith(f"--perf-sweep {sweep!r} is no sweep; it takes TECHNIQUE.SETTING=VALUE")
+    assert said.startswith(
+        f"--perf-sweep {sweep!r} is not a valid sweep; use TECHNIQUE.SETTING=VALUE"
+    )
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "half", "1/0", "1/2/3", "-1/2", "1/10000", "1/2 "])

@@ -194,4 +194,4 @@ def test_a_comparison_says_which_side_was_not_counted_and_nothing_where_nobody_a
 def test_what_a_refresh_says_of_them() -> None:
     old, new = entry(), entry(instructions=STORED)
     assert instructions.METRIC.changes(old, old) == []
-    assert instructions.METRIC.changes(old, new) == ["instructions a step none -> 719.40 M"]
+    assert instructions.METRIC.changes(old, new) == ["instructions per step none -> 719.40 M"]

@@ -146,8 +146,8 @@ def test_a_file_that_is_no_baseline_is_refused_with_a_remedy(
         ("scenarios/fp16/latency/0/judged_ms/0", "98", "at scenarios.fp16.latency.0.judged_ms.0"),
         ("scenarios/fp16/latency/0/judged_ms/0", True, "at scenarios.fp16.latency.0.judged_ms.0"),
         ("scenarios/fp16/latency/0/judged_ms/0", "NaN", "at scenarios.fp16.latency.0.judged_ms.0"),
-        ("scenarios/fp16/latency/0/judged_ms/0", math.nan, "NaN is no JSON number"),
-        ("scenarios/fp16/latency/0/judged_ms/0", math.inf, "Infinity is no JSON number"),
+        ("scenarios/fp16/latency/0/judged_ms/0", math.nan, "NaN is not a JSON number"),
+        ("scenarios/fp16/latency/0/judged_ms/0", math.inf, "Infinity is not a JSON number"),
         (
             "scenarios/fp16/latency/0/judged_ms",
             [],

@@ -33,9 +33,9 @@ def test_the_nearest_name_is_offered(word: str, meant: str) -> None:
 
 
 def test_where_no_name_is_like_it_all_are_named() -> None:
-    assert nearest("gaudi", ["t4", "", "h100"]) == "known are t4, h100."
-    assert nearest("", ["t4"]) == "known are t4."
+    assert nearest("gaudi", ["t4", "", "h100"]) == "known: t4, h100."
+    assert nearest("", ["t4"]) == "known: t4."
 
 
 def test_two_letters_are_no_part_of_a_name() -> None:
-    assert nearest("ti", ["titan-rtx"]) == "known are titan-rtx."
+    assert nearest("ti", ["titan-rtx"]) == "known: titan-rtx."

@@ -177,7 +177,7 @@ def test_a_refresh_in_a_given_time_that_is_interrupted_keeps_what_is_whole_and_g
 
     done = machine.pytest(*both, *own, "--perf-minutes=0.0001")
     assert done.code == 0, done.said
-    assert "No time was left for every scenario: the same command goes on." in done.said
+    assert "Time ran out: repeat the command to continue." in done.said
     assert _recorded(folder) == {"fp32"}
 
     done = machine.pytest(*both, *own, "--perf-minutes=60")

@@ -14,7 +14,7 @@ from fixtures.report.fit_page import fit_page
 from fixtures.report.fit_table import render, why_first, why_not
 from tests.support.fits import fit, way
 
-REFUSAL = "simulated out of memory: 2.00 GiB asked for, in the VAE (Decoder)"
+REFUSAL = "simulated out of memory: 2.00 GiB requested, in the VAE (Decoder)"
 
 
 def test_the_table_has_every_way_in_order_and_the_program_of_the_choice() -> None:
@@ -28,7 +28,7 @@ def test_the_table_has_every_way_in_order_and_the_program_of_the_choice() -> Non
     rows = [line.split("  ")[0].strip() for line in lines if line.rstrip().endswith("1.00 s")]
     assert rows == ["fp8 + tiling", "bf16"]
     assert "3.00 GiB" in text
-    assert "bf16: lacks 6.29 GiB or more; out of memory: 2.00 GiB asked for, in the VAE" in text
+    assert "bf16: lacks 6.29 GiB or more; out of memory: 2.00 GiB requested, in the VAE" in text
     assert "not tried: fp16: it overflows" in text
     assert text.endswith(
         "First choice, fp8 + tiling: needs 10.00 GiB of the card and 1.00 GiB of host memory; at "

@@ -462,8 +462,8 @@ def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
 
 
 def test_the_closing_line_has_the_claims_in_the_same_order_whoever_met_them_first() -> None:
-    claims = {"not compared": 2, "held": 3}
+    claims = {"not comparable": 2, "confirmed": 3}
     turned = dict(reversed(claims.items()))
     lines = {closing_line(run_record(claims=one), strict=False) for one in (claims, turned)}
     assert len(lines) == 1
-    assert lines.pop().endswith("; documented claims: 3 held, 2 not compared")
+    assert lines.pop().endswith("; documented claims: 3 confirmed, 2 not comparable")

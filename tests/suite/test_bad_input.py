@@ -32,7 +32,7 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
     [
         (
             ["--perf-device", "tpu"],
-            "--perf-device 'tpu' is unknown; it takes auto, cpu, cuda, simulated.",
+            "--perf-device 'tpu' is unknown; use auto, cpu, cuda, simulated.",
         ),
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
         (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
@@ -44,15 +44,15 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
         (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
         (["--perf-weights", "nowhere"], "'nowhere' is neither a folder here nor a hub id; give"),
         (["--perf-catalogue=mine.py"], "--perf-catalogue needs --perf-baselines DIR"),
-        (["--perf-catalogue=mine.py", "--perf-baselines=mine"], "mine.py is not there; it takes"),
+        (["--perf-catalogue=mine.py", "--perf-baselines=mine"], "mine.py does not exist; give"),
         (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
-        (["--perf-expect-device", ""], "--perf-expect-device is empty, as a variable that is"),
-        (["--perf-baselines="], "--perf-baselines is empty, as a variable that is not set"),
+        (["--perf-expect-device", ""], "--perf-expect-device is empty, perhaps from an unset"),
+        (["--perf-baselines="], "--perf-baselines is empty, perhaps from an unset variable"),
         (["--perf-limits", "none.toml"], "--perf-limits none.toml cannot be read (No such file"),
         (["--perf-limits", "README.md"], "--perf-limits README.md is not TOML: "),
         (["-n", "2"], "-n is refused on the CPU"),
         (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
-        (["--perf-baselines", "README.md"], "is a file; it takes a folder"),
+        (["--perf-baselines", "README.md"], "is a file; give a folder"),
         (
             ["--perf-sweep", "mag_cache.threshold=0.1"],
             "no workload of this run has 'mag_cache'; choose one that has it with --perf-workload",
@@ -79,7 +79,7 @@ def test_a_misspelt_scenario_is_told_what_was_meant() -> None:
 def test_a_workload_that_does_not_run_is_named_with_its_option() -> None:
     result = run_suite(*fake_bench.OPTIONS, "-k", "[qwen-image-bf16]")
     assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert "selects no scenario: qwen-image is no workload of this run; add --perf-workload" in (
+    assert "selects no scenario: qwen-image is not a workload of this run; add --perf-workload" in (
         result.stdout
     )
 

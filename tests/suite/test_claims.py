@@ -152,7 +152,7 @@ def test_a_peak_of_compiled_code_is_compared_where_the_same_tells_the_other_one(
         "technique": "torch_compile",
         "peaks": {"torch_compile": {"whole": 1}, "fp32": {"whole": 2}},
     }
-    assert reason(less(PEAK_MEMORY), **of) == "ledger and profiler tell their peaks"
+    assert reason(less(PEAK_MEMORY), **of) == "ledger and profiler measured the two peaks"
     device = FakeDevice(name="cuda", memory_source="allocator")
     assert compared(less(PEAK_MEMORY), device=device, **of).outcome == HOLDS
     assert compared(less(LATENCY), speedups={"torch_compile": 1.25}, **of).outcome == HOLDS

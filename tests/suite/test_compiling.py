@@ -127,7 +127,7 @@ def test_compiled_code_is_counted_alone_where_nothing_else_is_marked(
 @pytest.mark.parametrize("markers", ["compilation or x", "(compilation)", "compilation and x"])
 def test_beside_another_marker_it_is_refused(markers: str) -> None:
     given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
-    with pytest.raises(SettingsError, match="'compilation' stands alone"):
+    with pytest.raises(SettingsError, match="'compilation' cannot be combined with other markers"):
         Settings.parse({**given, "markexpr": markers}.__getitem__)
 
 
@@ -139,9 +139,9 @@ def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert chosen.perf_catalogue == [str(TWINS)]
     assert counting(Settings(), ["compilation"]) == Settings(compilation=True)
     for beside, refusal in (
-        (["--metric", "latency"], "--metric compilation stands alone"),
-        (["-m", "caching"], "is counted on the CPU; choose with -k alone"),
-        (["--perf-device", "simulated"], "is counted on the CPU; choose with -k alone"),
+        (["--metric", "latency"], "--metric compilation cannot be combined with other metrics"),
+        (["-m", "caching"], "is counted on the CPU; select with -k only"),
+        (["--perf-device", "simulated"], "is counted on the CPU; select with -k only"),
     ):
         with pytest.raises(SystemExit):
             parsed([*sides, "--metric", "compilation", *beside], None)

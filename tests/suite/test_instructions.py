@@ -65,9 +65,9 @@ def test_they_are_stored_judged_and_kept_on_request_alone(tmp_path: Path) -> Non
     said = run(tmp_path, *RECORD, ASKED, made=[STORED, worse])
     assert "two counts of instructions differ (python +3,000,000 a step" in said
     said = run(tmp_path, *RECORD, ASKED, made=[STORED, STORED])
-    assert "instructions a step none -> 719.40 M" in said
+    assert "instructions per step none -> 719.40 M" in said
     # A refresh of the rest keeps them.
-    assert "instructions a step 719.40 M" in run(tmp_path, *RECORD)
+    assert "instructions per step 719.40 M" in run(tmp_path, *RECORD)
 
     chosen = ("-k", f"{FP32} and test_instructions", ASKED)
     assert "1 judged: 1 passed" in run(tmp_path, *chosen, made=[STORED])

@@ -1,4 +1,4 @@
-"""A scenario with a known issue is expected to fail by that, and fails once it is mended."""
+"""A scenario with a known issue is expected to fail by that, and fails once it is fixed."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_budget_fails_and_holds_without_a_baseline(tmp_path: Path) -> None:
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     assert BROKEN in result.stdout
     said = " ".join(result.stdout.split())
-    assert "2 held, 1 not held, 0 undecided, 1 not judged; " + UNUSED in said
+    assert "2 met, 1 not met, 0 undecided, 1 not judged; " + UNUSED in said
     assert "1.42 MiB FAIL" in said
     assert "latency judged for 1 of 1" in said
     wide = "latency of *: the limit of 15 % is yours, wider than the suite's 6 % (limits.toml, [["
@@ -62,7 +62,7 @@ def test_a_budget_fails_and_holds_without_a_baseline(tmp_path: Path) -> None:
 
     result = run(tmp_path, FAILS.replace('"1 MiB"', '"2 MiB"'), *BF16)
     assert result.returncode == pytest.ExitCode.OK
-    assert "3 held, 0 not held, 0 undecided, 1 not judged" in result.stdout
+    assert "3 met, 0 not met, 0 undecided, 1 not judged" in result.stdout
 
 
 def test_a_refresh_is_held_to_no_budget_and_its_command_repeats_the_file(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_summary_of_two_workers_is_that_of_one_process(
     assert "16 judged: 14 passed, 2 failed" in serial.stdout
     assert "not judged on storybook: counts of traced_unet: " in serial.stdout
     assert "unsupported on storybook: sequential_cpu_offload, " in serial.stdout
-    assert "; documented claims: 7 held, " in summary(serial.stdout)[-1]
+    assert "; documented claims: 7 confirmed, " in summary(serial.stdout)[-1]
 
 
 def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_worker(

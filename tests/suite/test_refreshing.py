@@ -87,7 +87,7 @@ def test_without_time_for_all_the_same_command_goes_on(
     monkeypatch.setattr(TimeLimit, "allows", allows)
     result = refreshed(tmp_path, "--perf-minutes", "9")
     assert result.returncode == 0, result.stdout
-    assert "No time was left for every scenario: the same command goes on." in result.stdout
+    assert "Time ran out: repeat the command to continue." in result.stdout
     assert len(entries_of(tmp_path)) == 1
 
 

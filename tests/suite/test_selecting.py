@@ -46,7 +46,9 @@ def test_where_nothing_comes_close_only_the_list_is_named() -> None:
 def test_a_workload_that_does_not_run_is_told_how_it_does(
     keyword: str, device: str, named: list[str], options: str
 ) -> None:
-    assert left_out(keyword, device, named).endswith(f" is no workload of this run; add {options}")
+    assert left_out(keyword, device, named).endswith(
+        f" is not a workload of this run; add {options}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,9 @@ def test_a_published_one_that_does_not_come_is_named(
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", down)
     workload = WORKLOADS["sd15"].with_weights(str(PIPELINE_FOLDER))
-    with pytest.raises(WorkloadError, match="'madebyollin/taesd' is no folder here, and the hub"):
+    with pytest.raises(
+        WorkloadError, match="'madebyollin/taesd' is not a local folder, and the hub"
+    ):
         load_tiny_vae(workload, "madebyollin/taesd", 4, torch.float32)
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(WorkloadError, match="cannot be loaded"):

@@ -248,7 +248,7 @@ def test_every_limit_is_accounted_for() -> None:
         scenario_record("fp16", verdicts=[judged(images.METRIC, budgets("SSIM", 0.999))]),
         scenario_record("fp32", unsupported="no"),
     )
-    counted = "limits of limits.toml: 0 held, 1 not held, 0 undecided, "
+    counted = "limits of limits.toml: 0 met, 1 not met, 0 undecided, "
     assert account(own, ("cpu",), run, strict=False) == (
         f"{counted}2 not judged; latency of {SCENARIO}: it was not measured; "
         "limits.toml, [[tolerance]] 1 ('{x}*' on '*') selects no scenario that ran"

@@ -80,17 +80,17 @@ def test_a_value_has_its_unit(line: str, value: float, tmp_path: Path) -> None:
         ("peak", " is not TOML: Expected '=' after a key"),
         (b"\xff", " is not TOML: 'utf-8' codec can't decode"),
         ("a = " + "[" * 9999, " is not TOML: "),
-        ("", " limits nothing; it takes [[budget]] and [[tolerance]]."),
+        ("", " limits nothing; use [[budget]] and [[tolerance]]."),
         ("[[budgets]]", ": 'budgets' is unknown (did you mean 'budget'?)."),
-        ("[[zz]]", ": 'zz' is unknown (known are budget, tolerance)."),
+        ("[[zz]]", ": 'zz' is unknown (known: budget, tolerance)."),
         ("[budget]", ": 'budget' is not a list of tables; write [[budget]] above each."),
         ("budget = [1]", ": 'budget' is not a list of tables"),
-        ("[[budget]]", ": [[budget]] 1 limits nothing; it takes peak_memory, latency"),
+        ("[[budget]]", ": [[budget]] 1 limits nothing; use peak_memory, latency"),
         (
             "[[budget]]\nssim = 1\n[[budget]]\npeak_memroy = 1",
             ": [[budget]] 2: 'peak_memroy' is unknown (did you mean 'peak_memory'?).",
         ),
-        ("[[tolerance]]\nssim = 1", "'ssim' is unknown (known are peak_memory, latency, host_"),
+        ("[[tolerance]]\nssim = 1", "'ssim' is unknown (known: peak_memory, latency, host_"),
         ('[[budget]]\nssim = 1\nscenarios = ""', "scenarios = '' is not a pattern, such as"),
         ("[[budget]]\nssim = 1\ndevice = 1", "device = 1 is not a pattern"),
         ('[[budget]]\npeak_memory = "12 GB"', "peak_memory = '12 GB' is not memory, such as"),
@@ -99,7 +99,7 @@ def test_a_value_has_its_unit(line: str, value: float, tmp_path: Path) -> None:
         (f'[[budget]]\npeak_memory = "{"9" * 40} GiB"', " GiB' is not memory"),
         ('[[budget]]\nlatency = "-5 s"', "latency = '-5 s' is not a time, such as"),
         ('[[budget]]\nlatency = "1e3 s"', "latency = '1e3 s' is not a time"),
-        ("[[budget]]\nhost_calls = 0", "host_calls = 0 is not a whole number from 1 on."),
+        ("[[budget]]\nhost_calls = 0", "host_calls = 0 is not a whole number >= 1."),
         ("[[budget]]\nhost_calls = true", "host_calls = True is not a whole number"),
         ("[[budget]]\noperations = 7.5", "operations = 7.5 is not a whole number"),
         ("[[budget]]\noperations = 0x" + "f" * 9999, "operations = what it is is not a whole"),
@@ -122,7 +122,7 @@ def test_what_cannot_be_meant_gets_one_sentence(
 
 def test_a_file_that_is_not_there_or_is_none_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(OwnLimitsError, match=r"^ cannot be read \(.*\); it takes a TOML file"):
+        with pytest.raises(OwnLimitsError, match=r"^ cannot be read \(.*\); give a TOML file"):
             read_own_limits(path)
 
 

@@ -410,7 +410,7 @@ def test_an_index_names_safetensors_files_that_lie_beside_it(
         change_json(index, weight_map=changed)
         sentence = refusal("flux", folder)
         assert f"has {str(other)!r} as a shard" in sentence
-        assert f"which is no safetensors file in {component}/" in sentence
+        assert f"which is not a safetensors file in {component}/" in sentence
     nothing: Any
     for nothing in (None, [], "text"):
         change_json(index, weight_map=nothing)

@@ -126,7 +126,7 @@ def test_a_broken_link_is_refused(folder: Path, target: str) -> None:
 def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    wanted = "has no model_index.json" if name == "model_index.json" else "which is no file"
+    wanted = "has no model_index.json" if name == "model_index.json" else "which is not a file"
     assert wanted in refusal(folder)
 
 

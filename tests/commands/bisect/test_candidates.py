@@ -54,7 +54,7 @@ def test_an_index_without_the_package_is_named(monkeypatch: pytest.MonkeyPatch) 
         return subprocess.CompletedProcess(command, 1, "", "ERROR: No matching distribution\n")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(CommandError, match="gives no versions of difusers: ERROR: No matching"):
+    with pytest.raises(CommandError, match="lists no versions of difusers: ERROR: No matching"):
         pip_index("difusers")
 
 

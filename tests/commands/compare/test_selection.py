@@ -38,6 +38,6 @@ def test_weights_of_another_pipeline_are_refused(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_workload_that_does_not_run_by_default_is_to_be_named() -> None:
     with pytest.raises(
-        CommandError, match=r"wan2\.2-5b is no workload of this run; add --perf-workload wan2"
+        CommandError, match=r"wan2\.2-5b is not a workload of this run; add --perf-workload wan2"
     ):
         selected(Settings(device="simulated"), "[wan2.2-5b-bf16]", "")

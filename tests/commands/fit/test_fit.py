@@ -88,7 +88,7 @@ def test_a_card_that_is_too_small_says_where_the_memory_ran_out(fit: Fit) -> Non
     assert said.code == 1
     assert "Nothing of this fits CARD." in said.out
     assert "fp16: lacks " in said.out
-    assert re.search(r"out of memory: \d+\.00 MiB asked for, 0\.00 MiB of 0\.00 MiB", said.err)
+    assert re.search(r"out of memory: \d+\.00 MiB requested, 0\.00 MiB of 0\.00 MiB", said.err)
     assert ", while weights are placed" in said.err
 
 
@@ -108,7 +108,7 @@ def test_lines_that_raise_are_named(fit: Fit, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(CATALOGUE.techniques, "fp16", broken)
     said = fit(techniques=["tiny_vae", "fp16"])
     assert said.code == 2
-    assert "small runs in no way here: fp16: raised ValueError: no such thing" in said.err
+    assert "small cannot run in any way here: fp16: raised ValueError: no such thing" in said.err
 
 
 def test_host_memory_can_be_what_lacks(fit: Fit, fake_trial: Callable[..., None]) -> None:
@@ -162,7 +162,7 @@ def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
 def test_a_card_is_a_size(fit: Fit, fake_trial: Callable[..., None]) -> None:
     said = fit("--card", "12GiB")
     assert said.code == 2
-    assert said.err == "fit: --card takes one card; ask for each by itself\n"
+    assert said.err == "fit: --card takes one card; run fit once for each\n"
     code = command.main(["small", "--card", "12GiB"])
     assert code == 0
 

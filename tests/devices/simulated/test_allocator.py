@@ -198,7 +198,7 @@ def test_a_full_device_says_what_is_left() -> None:
     with pytest.raises(OutOfDeviceMemory) as raised:
         allocator.malloc(1085 * GIB + 1)
     assert str(raised.value) == (
-        "simulated out of memory: 1085.00 GiB asked for, 1.00 GiB of 3.00 GiB are free, "
+        "simulated out of memory: 1085.00 GiB requested, 1.00 GiB of 3.00 GiB are free, "
         "and 0.00 MiB in fragments"
     )
     assert allocator.allocated_bytes == allocator.reserved_bytes == 2 * GIB
@@ -230,7 +230,7 @@ def test_a_segment_in_use_counts_as_a_whole_against_the_capacity() -> None:
     for size in (2 * MIB, 18 * MIB):
         block = allocate(allocator, size)
     allocator.free(block)
-    with pytest.raises(OutOfDeviceMemory, match=r"20\.00 MiB asked for, 10\.00 MiB of 30\.00 MiB"):
+    with pytest.raises(OutOfDeviceMemory, match=r"20\.00 MiB requested, 10\.00 MiB of 30\.00 MiB"):
         allocator.malloc(18 * MIB + 1)
 
 

@@ -61,7 +61,7 @@ def test_memory_and_fp32_peak_are_those_that_are_sold_less_what_the_driver_keeps
 
 @pytest.mark.parametrize(
     ("wrong", "end"),
-    [("H200", "did you mean h200?"), ("gaudi", f"known are {', '.join(PROFILES)}.")],
+    [("H200", "did you mean h200?"), ("gaudi", f"known: {', '.join(PROFILES)}.")],
 )
 def test_an_unknown_id_is_answered_with_the_nearest_or_all(wrong: str, end: str) -> None:
     with pytest.raises(UnknownProfileError) as raised:

@@ -86,7 +86,7 @@ def test_a_refusal_says_where_and_is_the_first_one() -> None:
     memory.malloc(1, 30 * MIB)
     memory.malloc(2, 30 * MIB)
     assert memory.refusal == (
-        "simulated out of memory: 30.00 MiB asked for, 2.00 MiB of 32.00 MiB are free, and "
+        "simulated out of memory: 30.00 MiB requested, 2.00 MiB of 32.00 MiB are free, and "
         "0.00 MiB in fragments, in the first"
     )
 

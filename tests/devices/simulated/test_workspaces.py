@@ -106,7 +106,7 @@ def test_a_card_that_the_workspaces_have_fragmented_says_what_it_lacked() -> Non
     memory.malloc(0, MIB + 1)  # at the start of the workspace's segment, which has to stay
     memory.malloc(512, 30 * MIB)
     assert memory.refusal is not None
-    assert memory.refusal.startswith("simulated out of memory: 30.00 MiB asked for")
+    assert memory.refusal.startswith("simulated out of memory: 30.00 MiB requested")
     assert memory.peak_allocated_bytes > 31 * MIB
     memory.begin()  # it stands: what came before the call has to fit, too
     assert memory.refusal is not None

@@ -164,7 +164,7 @@ def test_without_valgrind_the_reason_is_the_line_that_installs_it(
     assert error.outcome is Outcome.UNSUPPORTED
     assert "apt-get install valgrind" in error.reason
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    assert CpuDevice().missing("instructions") == "instructions are counted on x86-64 Linux alone"
+    assert CpuDevice().missing("instructions") == "instructions are counted only on x86-64 Linux"
 
 
 def test_a_counted_process_inherits_little(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_what_is_related_upstream_is_linked() -> None:
 
     link = "[tomesd#50](https://github.com/dbolya/tomesd/issues/50)"
     text = page(results, VERSIONS, {})
-    assert f"nothing without a word. Related: `token_merging` ({link}).\n" in text
+    assert f"nothing silently. Related: `token_merging` ({link}).\n" in text
 
 
 @pytest.mark.parametrize(

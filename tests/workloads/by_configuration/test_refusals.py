@@ -51,7 +51,7 @@ def test_a_class_of_another_release_is_named_with_both_releases(folder: Path) ->
 @pytest.mark.parametrize("name", ["UNet2DModel", "DDIMScheduler"])
 def test_a_class_that_is_no_pipeline_is_refused(folder: Path, name: str) -> None:
     change(folder / INDEX, _class_name=name)
-    assert f"holds {name!r}, which is no pipeline of diffusers" in refusal(folder)
+    assert f"holds {name!r}, which is not a pipeline of diffusers" in refusal(folder)
 
 
 def test_a_component_that_the_libraries_do_not_have_is_named(folder: Path) -> None:
@@ -71,11 +71,11 @@ def test_a_component_whose_packages_are_missing_names_them(folder: Path) -> None
         (["os", "system"], "is of a foreign library"),
         (["mine", "Mine"], "is of a foreign library"),
         (["a.b", "Mine"], "is of a foreign library"),
-        (["transformers", "AutoModel"], "is no model, scheduler, tokenizer or processor"),
+        (["transformers", "AutoModel"], "is not a model, scheduler, tokenizer or processor"),
         (["transformers", "pipeline"], "does not have"),
         (["diffusers", "DiffusionPipeline"], "is no model"),
-        (["diffusers", 3], "is no class"),
-        ("diffusers", "is no class"),
+        (["diffusers", 3], "is not a class"),
+        ("diffusers", "is not a class"),
     ],
 )
 def test_a_component_of_anything_else_is_refused(folder: Path, entry: Any, said: str) -> None:
