@@ -139,4 +139,4 @@ def test_values_are_refused_where_nothing_computes_them(
 ) -> None:
     with pytest.raises(SystemExit):
         parsed([*SIDES, "--metric", "values"], None)
-    assert "add --twins" in capsys.readouterr().err
+    assert "--metric values needs --twins" in capsys.readouterr().err

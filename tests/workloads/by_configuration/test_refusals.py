@@ -73,7 +73,7 @@ def test_a_component_whose_packages_are_missing_names_them(folder: Path) -> None
         (["a.b", "Mine"], "is of a foreign library"),
         (["transformers", "AutoModel"], "is not a model, scheduler, tokenizer or processor"),
         (["transformers", "pipeline"], "does not have"),
-        (["diffusers", "DiffusionPipeline"], "is no model"),
+        (["diffusers", "DiffusionPipeline"], "is not a model"),
         (["diffusers", 3], "is not a class"),
         ("diffusers", "is not a class"),
     ],
