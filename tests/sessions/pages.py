@@ -1,0 +1,32 @@
+"""Commands and files as the pages show them, found by a page and words that only they have."""
+
+from __future__ import annotations
+
+import re
+
+from fixtures.settings import REPOSITORY
+
+FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`([^`\n]+)`")
+
+
+def block(page: str, words: str) -> str:
+    """The block of code of a page that has these words."""
+    return _only(page, words, FENCED.findall(_text(page)))
+
+
+def command(page: str, words: str) -> str:
+    """The line of a block, or the code within a sentence, that has these words."""
+    text = _text(page)
+    lines = [line for found in FENCED.findall(text) for line in found.splitlines()]
+    return _only(page, words, [*lines, *INLINE.findall(FENCED.sub("", text))])
+
+
+def _text(page: str) -> str:
+    return (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+def _only(page: str, words: str, candidates: list[str]) -> str:
+    found = sorted({one for one in candidates if words in one})
+    assert len(found) == 1, f"{page} shows {len(found)} times: {words}"
+    return found[0]
