@@ -53,7 +53,7 @@ def test_what_changed_is_named() -> None:
 def test_what_is_not_stored_is_not_judged_or_has_no_baseline() -> None:
     older = judged(STORED, stored={})
     assert older.outcome is Outcome.NOT_JUDGED
-    assert "older than this metric; renew it with: nox -s refresh" in older.sentence
+    assert "older than this metric; renew all with: nox -s refresh" in older.sentence
     assert judged(STORED, stored=None).outcome is Outcome.NO_BASELINE
     assert judged({}, stored={}).outcome is Outcome.NOT_JUDGED
 

@@ -35,7 +35,7 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
             "--perf-device 'tpu' is unknown; use auto, cpu, cuda, simulated.",
         ),
         (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
-        (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known are"),
+        (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known:"),
         (["--perf-workload", "FLX"], "Workload 'FLX' is unknown; did you mean flux?"),
         (
             [*SIMULATED, "--perf-profile", "rtx4090"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from importlib import import_module
 
@@ -72,7 +73,7 @@ def _count(workload: str, component: str) -> int:
     assert isinstance(source, Source)
     part: Part = source.layout.models[component]
     kind = getattr(import_module(part.library), part.classes[0])
-    config = dict(source.configs[component])
+    config = deepcopy(dict(source.configs[component]))  # transformers writes into it
     with init_empty_weights():
         if part.library == "transformers":
             model = kind(kind.config_class.from_dict(config))
