@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); libraries, rehearsal; perf, refresh, and others.
+"""Sessions: tests, lint, typing (default); libraries, rehearsal, walkthroughs; perf, refresh, and others.
 
 Everything that measures runs in one environment, which the session `environment` makes: what is
 installed there is what is measured, and what a refresh accepts. It is installed once and then left
@@ -56,7 +56,8 @@ def tests(session: nox.Session) -> None:
     install(session, *with_groups("tests"))
     chosen = any(word.startswith("-m") for word in session.posargs)
     session.run(
-        *("pytest", "tests", "--ignore=tests/rehearsal", "-n2", "--dist=loadfile"),
+        *("pytest", "tests", "--ignore=tests/rehearsal", "--ignore=tests/sessions"),
+        *("-n2", "--dist=loadfile"),
         *("--benchmark-disable", *(() if chosen else ("-m", "not long")), *session.posargs),
     )
 
@@ -68,6 +69,13 @@ def libraries(session: nox.Session) -> None:
     names = ("techniques/test_half_done_quantized", "techniques/test_optional")
     tried = [f"tests/{name}.py" for name in (*names, "studies/no_ops/test_libraries")]
     session.run("pytest", *tried, "--benchmark-disable", *session.posargs)
+
+
+@nox.session(default=False)
+def walkthroughs(session: nox.Session) -> None:
+    """README and docs to the letter, on machines that users have; installs packages with pip."""
+    install(session, *with_groups("tests"))
+    session.run("pytest", "tests/sessions", "--benchmark-disable", "-rs", *session.posargs)
 
 
 @nox.session(default=False)
