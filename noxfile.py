@@ -1,4 +1,4 @@
-"""Sessions: tests, lint, typing (default); libraries, rehearsal, walkthroughs; perf, refresh, and others.
+"""Sessions: tests, lint, typing (default); those that measure, perf and refresh first; others.
 
 Everything that measures runs in one environment, which the session `environment` makes: what is
 installed there is what is measured, and what a refresh accepts. It is installed once and then left
