@@ -218,7 +218,7 @@ def test_a_scenario_that_the_other_process_does_not_know_is_a_sentence() -> None
     strange = replace(SCENARIO, technique=replace(SCENARIO.technique, id="strange"))
     with (
         closing_side(FreshProcess(strange, "cpu")) as process,
-        pytest.raises(ScenarioError, match="Technique 'strange' is unknown; known are"),
+        pytest.raises(ScenarioError, match="Technique 'strange' is unknown; known: fp32"),
     ):
         process.place()
 

@@ -19,6 +19,7 @@ TIMEOUT_S = 600
 FAKE = "tests.support.fake_bench"
 OWN_PROCESS = frozenset({"FAKE_ACCELERATORS", "FAKE_CRASH", "FAKE_HANG", "FAKE_TRACEBACK"})
 """What ends a process, or is read when it starts."""
+NOT_PASSED_ON = ("PYTEST_", "GITHUB_", "CI", "BUILD_NUMBER")
 
 
 def run_suite(
@@ -66,8 +67,9 @@ def own_environment() -> dict[str, str]:
 
     What pytest-xdist says to its own workers is left out: pytest-benchmark would take the suite for
     such a worker, and disable itself. So is the plugin of hypothesis, which takes a second to
-    import, and which a user's environment does not have.
+    import, and which a user's environment does not have; and what names a CI, where pytest writes
+    its summary in full, and the suite annotations.
     """
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(NOT_PASSED_ON)}
     without = {"PYTEST_ADDOPTS": "-p no:hypothesispytest"}
     return {**own, **without, "OMP_NUM_THREADS": "1", VISIBLE: ""}
