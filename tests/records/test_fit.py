@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fixtures.records.codec import RecordError
-from fixtures.records.fit import FITS, MAX_CONTEXT_BYTES, MIN_CONTEXT_BYTES
+from fixtures.records.fit import (
+    FASTEST,
+    FITS,
+    LEAST_CARD,
+    LEAST_HOST,
+    MAX_CONTEXT_BYTES,
+    MIN_CONTEXT_BYTES,
+    Fits,
+    ImageLoss,
+)
 from fixtures.records.units import GIB, MIB
 from tests.support.fits import fit, way
 
@@ -68,11 +79,75 @@ def test_of_equally_fast_ways_the_smaller_is_first() -> None:
 
 
 def test_a_record_survives_its_file() -> None:
-    record = fit(way(refusal="out of memory"), host_bytes=3, not_run={"fp16": "it overflows"})
+    one = fit(way(refusal="out of memory"), host_bytes=3, not_run={"fp16": "it overflows"})
+    one.losses = {"bf16": [ImageLoss("storybook", 0.99, None)]}
+    record = Fits([one, fit()])
     assert FITS.load(FITS.dump(record), "fit.json") == record
 
 
 def test_another_schema_is_refused() -> None:
-    text = FITS.dump(fit(way())).replace('"schema": 1', '"schema": 2')
-    with pytest.raises(RecordError, match="schema 2"):
+    text = FITS.dump(Fits([])).replace('"schema": 2', '"schema": 1')
+    with pytest.raises(RecordError, match="schema 1"):
         FITS.load(text, "fit.json")
+
+
+def test_each_answer_is_the_best_of_what_fits_and_one_way_may_be_all() -> None:
+    fast = way(("fast",), bound_ms=1.0, pageable_bytes=9 * GIB)
+    small = way(("small",), bound_ms=9.0, needed_bytes=GIB, pageable_bytes=8 * GIB)
+    plain = way(("plain",), bound_ms=5.0, needed_bytes=20 * GIB, pageable_bytes=0)
+    large = way(("large",), needed_bytes=30 * GIB, bound_ms=0.1, pageable_bytes=0)
+    answers = fit(plain, large, small, fast).answers()
+    assert [(one.kinds, one.way.name) for one in answers] == [
+        ((FASTEST,), "fast"),
+        ((LEAST_CARD,), "small"),
+        ((LEAST_HOST,), "plain"),
+    ]
+    (only,) = fit(plain, large).answers()
+    assert only.kinds == (FASTEST, LEAST_CARD, LEAST_HOST)
+    assert fit(large).answers() == []
+
+
+def test_what_changes_images_is_no_choice_where_what_does_not_is_as_fast() -> None:
+    plain = way(("plain",), bound_ms=104.0, pageable_bytes=9 * GIB)
+    modelled = way(("modelled",), bound_ms=100.0, is_modelled=True, pageable_bytes=0)
+    coarse = way(("coarse",), bound_ms=100.0, pageable_bytes=0)
+    losses = {"coarse": [ImageLoss("storybook", 0.98, 0.06)]}
+    assert fit(coarse, modelled, plain, losses=losses).choice() == plain
+    slow = way(("plain",), bound_ms=106.0)
+    found = fit(coarse, modelled, slow, losses=losses).choice()
+    assert found is not None
+    assert found != slow
+
+
+def test_a_combination_loses_at_least_what_each_of_its_parts_does() -> None:
+    losses = {
+        "one": [ImageLoss("storybook", 0.98, 0.05), ImageLoss("storybook-dit", 0.99, None)],
+        "two": [ImageLoss("storybook", 0.99, 0.07)],
+    }
+    both = way(("one", "two", "three"))
+    assert fit(both, losses=losses).loss(both) == [
+        ImageLoss("storybook", 0.98, 0.07),
+        ImageLoss("storybook-dit", 0.99, None),
+    ]
+    assert fit(both).loss(both) == []
+
+
+def test_the_nearest_is_what_lacks_least() -> None:
+    near, far = way(("near",), needed_bytes=25 * GIB), way(("far",), needed_bytes=30 * GIB)
+    assert fit(far, near, way()).nearest() == near
+    assert fit(way()).nearest() is None
+
+
+def test_a_host_is_asked_for_much_from_three_quarters_of_it_on() -> None:
+    assert fit().much_host_bytes() == 24 * GIB
+    assert fit(host_bytes=64 * GIB).much_host_bytes() == 48 * GIB
+
+
+def test_what_is_offloaded_is_the_choice_only_where_nothing_else_fits() -> None:
+    plain = way(("plain",), bound_ms=3000.0)
+    offloaded = way(("model_cpu_offload",), bound_ms=1000.0, pageable_bytes=0)
+    found = fit(offloaded, plain)
+    assert found.fastest() == found.choice() == plain
+    assert found.in_order() == [plain, offloaded]
+    large = replace(plain, needed_bytes=30 * GIB)
+    assert fit(offloaded, large).choice() == offloaded

@@ -8,11 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.records.fit import Fit, Fits, ImageLoss
 from fixtures.records.units import GIB, format_ms
+from fixtures.report import fit_page, fit_table
 from fixtures.report.fit_chart import DIGIT_PX, DOT_PX, LINE_PX, Dot, fit_chart
-from fixtures.report.fit_page import fit_page
-from fixtures.report.fit_table import render, why_first, why_not
+from fixtures.report.fit_words import much_of_the_host, why, why_not
 from tests.support.fits import fit, way
+
+
+def terminal(*cards: Fit) -> str:
+    """What the terminal shows of cards."""
+    return fit_table.render(Fits(list(cards)), color=False)
+
+
+def page_of(*cards: Fit) -> str:
+    """The page of cards."""
+    return fit_page.fit_page(Fits(list(cards)))
+
 
 REFUSAL = "simulated out of memory: 2.00 GiB requested, in the VAE (Decoder)"
 
@@ -20,55 +32,109 @@ REFUSAL = "simulated out of memory: 2.00 GiB requested, in the VAE (Decoder)"
 def test_the_table_has_every_way_in_order_and_the_program_of_the_choice() -> None:
     large = way(("bf16",), needed_bytes=30 * GIB, refusal=REFUSAL, program="large()")
     small = way(("fp8", "tiling"), copied_bytes=3 * GIB, program="small()")
-    text = render(fit(large, small, not_run={"fp16": "it overflows"}), color=False)
+    text = terminal(fit(large, small, not_run={"fp16": "it overflows"}))
     lines = text.splitlines()
     assert lines[0] == (
         "flux (width 1024, height 1024, steps 50, batch 1) on NVIDIA GeForce RTX 4090, 24.00 GiB"
     )
-    rows = [line.split("  ")[0].strip() for line in lines if line.rstrip().endswith("1.00 s")]
+    rows = [line.split("  ")[0].strip() for line in lines if "   1.00 s" in line]
     assert rows == ["fp8 + tiling", "bf16"]
     assert "3.00 GiB" in text
     assert "bf16: lacks 6.29 GiB or more; out of memory: 2.00 GiB requested, in the VAE" in text
     assert "not tried: fp16: it overflows" in text
     assert text.endswith(
-        "First choice, fp8 + tiling: needs 10.00 GiB of the card and 1.00 GiB of host memory; at "
-        "least 1.00 s, the lowest bound of what fits.\n\nsmall()\n"
+        "needs less of the card; nothing else that fits takes less of the host.\n\nsmall()\n"
     )
 
 
 def test_nothing_that_fits_is_said() -> None:
-    text = render(fit(way(needed_bytes=30 * GIB)), color=False)
+    text = terminal(fit(way(needed_bytes=30 * GIB)))
     assert text.endswith("Nothing of this fits NVIDIA GeForce RTX 4090.\n")
 
 
 def test_of_what_was_not_tried_nothing_is_said_but_its_names() -> None:
     found = fit(way(needed_bytes=30 * GIB), planned=3, untried=["fp16", "model_cpu_offload"])
     told = "Interrupted: 1 of 3 ways tried, not fp16, model_cpu_offload."
-    for text in (render(found, color=False), fit_page(found)):
+    for text in (terminal(found), page_of(found)):
         assert told in text
         assert "Nothing that was tried fits NVIDIA GeForce RTX 4090." in text
-    assert "Interrupted" not in render(fit(way()), color=False)
+    assert "Interrupted" not in terminal(fit(way()))
 
 
-def test_why_the_first_choice_is_not_the_fastest_is_said() -> None:
-    pinned = way(("stream",), pinned_bytes=40 * GIB)
-    found = fit(pinned, way(("offload",), bound_ms=1030.0))
-    why = (
-        "needs 10.00 GiB of the card and 1.00 GiB of host memory; at least 1.03 s, within 5 % of "
-        "the fastest, stream (1.00 s), which needs 41.00 GiB of host memory"
+def test_each_answer_says_why() -> None:
+    pinned = way(("stream",), pinned_bytes=40 * GIB, program="stream()")
+    paged = way(("paged",), bound_ms=1030.0, program="paged()")
+    small = way(("small",), bound_ms=9000.0, needed_bytes=GIB, pageable_bytes=2 * GIB)
+    found = fit(pinned, paged, small)
+    fastest, least = found.answers()
+    said = (
+        "needs 10.00 GiB of the card and 1.00 GiB of host memory, and takes 1.03 s at least: "
+        "within 5 % of the lowest bound of what fits without offloading, stream (1.00 s), which "
+        "changes images more or takes more of the host (41.00 GiB); nothing else that fits takes less of the host"
     )
-    assert why_first(found) == why
-    assert why in " ".join(render(found, color=False).split())
-    assert why in fit_page(found)
-    assert why_first(fit(pinned)).startswith(
-        "needs 10.00 GiB of the card and 41.00 GiB of host memory (40.00 GiB of it pinned); at "
+    assert why(found, fastest) == said
+    assert why(found, least).endswith(
+        "9.00 s at least: nothing else that fits needs less of the card"
     )
+    text = " ".join(terminal(found).split())
+    assert f"Fastest that fits and least of the host, paged: {said}. paged()" in text
+    assert "Least of the card, small: needs 1.00 GiB" in text
+    page = page_of(found)
+    assert f"Fastest that fits and least of the host: <b>paged</b>: {said}." in page
+    assert page.count('class="copy"') == 2
+    (alone,) = fit(pinned).answers()
+    assert "41.00 GiB of host memory (40.00 GiB of it pinned)" in why(fit(pinned), alone)
+
+
+def test_much_host_memory_is_warned_of() -> None:
+    large = way(pinned_bytes=40 * GIB)
+    assert "41.00 GiB of host memory are more than many" in much_of_the_host(fit(large), large)
+    roomy, tight = fit(large, host_bytes=64 * GIB), fit(large, host_bytes=48 * GIB)
+    assert much_of_the_host(roomy, large) == ""
+    assert "41.00 GiB are 85% of the host's memory" in much_of_the_host(tight, large)
+    assert "Note: 41.00 GiB are 85% of the host's memory" in terminal(tight)
+    assert "<b>Note:</b> 41.00 GiB are 85% of" in page_of(tight)
+    assert "Note" not in terminal(roomy)
+
+
+def test_what_images_lost_stands_beside_a_way_and_what_is_modelled_says_so() -> None:
+    losses = {
+        "bf16": [ImageLoss("storybook", 0.9986, 0.028), ImageLoss("storybook-dit", 0.9, None)]
+    }
+    found = fit(way(), way(("nf4",), is_modelled=True), losses=losses)
+    rows = {line.split()[0]: line for line in terminal(found).splitlines() if line.strip()}
+    assert rows["bf16"].split()[-2:] == ["0.9000", "0.028"]
+    assert rows["nf4"].split()[-2:] == ["-", "-"]
+    assert "yes, modelled" in rows["nf4"]
+    assert "modelled" not in rows["bf16"]
+    assert 'data-label="SSIM">0.9000<' in page_of(found)
+    assert "yes, modelled" in page_of(found)
+
+
+def test_several_cards_are_a_row_each_and_what_runs_on_them_a_program_each() -> None:
+    small = way(("offload",), needed_bytes=5 * GIB, bound_ms=9000.0, program="offload()")
+    large = way(("bf16",), needed_bytes=20 * GIB, program="plain()")
+    cards = [fit(large, small, memory_bytes=memory * GIB, **{}) for memory in (4, 8, 24, 48)]
+    for card, name in zip(cards, ("A", "B", "C", "D"), strict=True):
+        card.card = name
+    text = terminal(*cards)
+    lines = text.splitlines()
+    assert lines[0] == "flux (width 1024, height 1024, steps 50, batch 1)"
+    rows = {line.split()[0]: line.split() for line in lines if line[:2].strip() in set("ABCD")}
+    assert rows["A"][3] == "nothing"
+    assert rows["B"][3] == rows["B"][-3] == "offload"
+    assert (rows["C"][3], rows["C"][-3]) == ("bf16", "offload")
+    assert "offload, on B:\n\noffload()\n" in text
+    assert "bf16, on C, D:\n\nplain()\n" in text
+    page = page_of(*cards)
+    assert page.count('href="#card-') == page.count('<h2 id="card-') == 4
+    assert page.count("<svg") == 4
 
 
 def test_techniques_that_are_left_out_for_one_reason_are_one_line() -> None:
     found = fit(way(), not_run={"a": "no snippet", "b": "no card", "c": "no snippet"})
-    assert "not tried: a, c: no snippet\n" in render(found, color=False)
-    assert "<b>a, c</b>: no snippet" in fit_page(found)
+    assert "not tried: a, c: no snippet\n" in terminal(found)
+    assert "<b>a, c</b>: no snippet" in page_of(found)
 
 
 def test_host_memory_that_lacks_is_said() -> None:
@@ -79,7 +145,7 @@ def test_host_memory_that_lacks_is_said() -> None:
 
 def test_the_page_escapes_what_it_is_given() -> None:
     evil = way(("<script>alert(1)</script>",), program="<b>", refusal="<i>", needed_bytes=99 * GIB)
-    page = fit_page(fit(evil, way(), not_run={"<u>": "<s>"}))
+    page = page_of(fit(evil, way(), not_run={"<u>": "<s>"}))
     for tag in ("<script>alert", "<i>", "<u>", "<s>"):
         assert tag not in page
     assert "&lt;script&gt;" in page
@@ -87,7 +153,7 @@ def test_the_page_escapes_what_it_is_given() -> None:
 
 def test_the_page_names_what_is_under_test_first_and_each_reason_once() -> None:
     why = "needs torchao: python -m pip install torchao"
-    page = fit_page(fit(way(), not_run={"int8": why, "fp8": why, "fp16": "it overflows"}))
+    page = page_of(fit(way(), not_run={"int8": why, "fp8": why, "fp16": "it overflows"}))
     assert page.index("<li>diffusers 0.42.1") < page.index("<li>torch 2.13.0")
     assert "<b>int8, fp8</b>: needs torchao" in page
     assert page.count("<code>python -m pip install torchao</code>") == 1
@@ -111,7 +177,7 @@ def test_the_chart_numbers_ways_as_the_table_does_and_has_its_unit_and_the_card(
     assert second.at[0] > first.at[0]
     assert chart.unit == "s"
     assert [text for _, text in chart.time_ticks] == ["0.5", "0.7", "1", "1.5", "2"]
-    page = fit_page(asked)
+    page = page_of(asked)
     assert "time of the call at least, s, logarithmic" in page
     assert "2.00 s" in page
     assert re.findall(r'data-label="no\. (\d)">(\w+)<', page) == [
@@ -131,7 +197,7 @@ def test_the_chart_s_unit_is_that_of_the_table(bound_ms: float) -> None:
 @pytest.mark.parametrize("bound_ms", [0.0, float("inf"), float("nan")])
 def test_without_times_there_is_a_page_without_a_chart(bound_ms: float) -> None:
     assert fit_chart(fit(way(bound_ms=bound_ms))) is None
-    assert "<svg" not in fit_page(fit(way(bound_ms=bound_ms)))
+    assert "<svg" not in page_of(fit(way(bound_ms=bound_ms)))
     assert fit_chart(fit()) is None
 
 

@@ -15,13 +15,13 @@ from fixtures.records.run import PAGEABLE, PINNED, WHOLE
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.snapshots import record_snapshots
-from fixtures.techniques.snippets import applied, program
+from fixtures.techniques.snippets import applied, loading_lines
 from fixtures.techniques.technique import ActivationContext
 from fixtures.workloads import Workload
 from tests.support.simulated_runs import small
 from tests.support.small_workloads import small_workload
 
-DEVICE = SimulatedDevice("rtx-4090", taken_bytes=0)
+DEVICE = SimulatedDevice("rtx-4090", trial=True)
 PLAIN = SimulatedDevice("rtx-4090")
 STEPS = 2
 BY_FAMILY = {
@@ -47,7 +47,7 @@ def brief(name: str) -> Workload:
 @pytest.mark.parametrize("case", SHOWN, ids=lambda case: str(case.id))
 def test_lines_and_technique_take_the_same_and_it_is_in_effect(case: Scenario) -> None:
     workload, technique = brief(case.workload.name), case.technique
-    shown = try_configuration(workload, [technique], DEVICE)
+    shown = try_configuration(workload, [technique], DEVICE).on(DEVICE.profile)
     with Scenario(workload, technique).running(PLAIN) as pipeline:
         with record_snapshots(pipeline, PLAIN) as snapshots, PLAIN.observe(pipeline) as trace:
             workload.draw(pipeline, steps=STEPS)
@@ -106,7 +106,7 @@ def test_what_holds_the_call_comes_last() -> None:
         'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
         "    result = pipeline()"
     )
-    whole = program(pipeline, "owner/name", torch.float32, lines)
+    whole = f"{loading_lines(pipeline, 'owner/name', torch.float32)}\n{lines}"
     compile(whole, "whole", "exec")
     assert whole.startswith(
         "import torch\nfrom diffusers import FluxPipeline\n\n"

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fixtures.commands.fit.configurations import (
-    QUANTIZED,
+    AS_MANY_BYTES,
     SKIPS,
+    STORED,
     UNSHOWN,
     configurations,
     single_techniques,
+    why_not_planned,
     why_not_tried,
 )
 from fixtures.records.fit import Configuration
@@ -34,7 +36,10 @@ def tried(
         needed, component = figures(names)
         return way(names, needed_bytes=needed, peak_in=component)
 
-    reasons = [(one, why_not_tried(one)) for one in single_techniques(workload)]
+    reasons = [
+        (one, why_not_tried(one) or why_not_planned(one, workload))
+        for one in single_techniques(workload)
+    ]
     planned = [one for one, reason in reasons if not reason]
     found = list(configurations(workload, planned, attempt))
     return (
@@ -51,11 +56,11 @@ def test_every_technique_that_has_lines_is_tried_once() -> None:
         *("fp32", "tf32", "autocast", "fp16", "bf16", "torch_compile", "vae_tiling"),
         *("sequential_cpu_offload", "model_cpu_offload", "layerwise_casting"),
         *("group_offload_leaf", "group_offload_block", "group_offload_stream"),
+        *STORED,
     }
-    # Weights are quantized while they are loaded, which the lines of a program come after,
-    # embeddings change the call, and a tiny VAE is another one for each pipeline.
-    quantized = [one.id for one in CATALOGUE if one.family == "quantization"]
-    assert [name for name, reason in not_run if reason == QUANTIZED] == quantized
+    quantized = {one.id for one in CATALOGUE if one.family == "quantization"} - {*STORED}
+    assert {name for name, reason in not_run if reason == AS_MANY_BYTES} == quantized
+    # Embeddings change the call, and a tiny VAE is another one for each pipeline.
     unshown = [one.id for one in CATALOGUE if one.family == "prompts" or one.id == "tiny_vae"]
     assert sorted(name for name, reason in not_run if reason == UNSHOWN) == sorted(unshown)
     # A cache that leaves out every fifth step looks like nothing in three.
@@ -66,7 +71,7 @@ def test_every_technique_that_has_lines_is_tried_once() -> None:
 
 def test_what_people_use_is_tried_first_and_fp32_last() -> None:
     _, _, attempted = tried(lambda _: (10, "text_encoder"))
-    assert attempted[:3] == ["bf16", "fp16", "model_cpu_offload"]
+    assert attempted[:4] == ["bf16", "fp16", "model_cpu_offload", STORED[0]]
     assert attempted[-3:] == ["fp32", "tf32", "autocast"]
 
 
@@ -80,7 +85,9 @@ def test_a_combination_makes_the_component_smaller_that_sets_the_peak() -> None:
         return 10 - len(names), "denoiser" if "model_cpu_offload" in names else "text_encoder"
 
     _, _, attempted = tried(figures)
-    assert [one for one in attempted if "+" in one] == ["layerwise_casting + model_cpu_offload"]
+    assert [one for one in attempted if "+" in one] == [
+        f"{stored} + model_cpu_offload" for stored in ("layerwise_casting", *STORED)
+    ]
 
 
 def test_a_combination_that_needs_no_less_is_not_given() -> None:
@@ -120,3 +127,27 @@ def test_what_raises_is_named_with_the_reason() -> None:
 
     found = list(configurations(WORKLOADS["flux"], [CATALOGUE["bf16"]], attempt))
     assert found == [("bf16", "raised ValueError: no")]
+
+
+def test_weights_are_stored_once_and_not_offloaded_layer_by_layer() -> None:
+    _, _, attempted = tried(lambda names: (10 - len(names), "denoiser"))
+    stored = {*STORED, "layerwise_casting"}
+    for names in (set(one.split(" + ")) for one in attempted):
+        assert len(names & stored) <= 1
+        moved = {one for one in names if one.startswith(("group", "sequential"))}
+        assert not (names & {*STORED} and moved)
+
+
+def test_every_format_is_one_of_the_techniques_and_every_other_quantization_is_like_one() -> None:
+    from fixtures.techniques.quantized_loading import FORMATS
+
+    assert set(FORMATS) == set(STORED)
+    alike = {name for one in FORMATS.values() for name in one.alike}
+    assert {*STORED, *alike} == {one.id for one in CATALOGUE if one.family == "quantization"}
+    assert alike == set(FORMATS["torchao_int8_weight_only"].alike)
+
+
+def test_four_bits_are_not_tried_on_what_they_are_not_meant_for() -> None:
+    _, not_run, attempted = tried(lambda names: (10 - len(names), "denoiser"), WORKLOADS["sd15"])
+    assert ("bitsandbytes_nf4", "it is not meant for sd15") in not_run
+    assert not any("nf4" in one for one in attempted)

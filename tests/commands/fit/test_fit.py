@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from fixtures.commands.fit import __main__ as command
+from fixtures.commands.fit import answering, trials
 from fixtures.devices.simulated.profiles import PROFILES
 from fixtures.measuring import trial
-from fixtures.records.fit import FITS, Configuration
+from fixtures.records.fit import FITS
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.units import MIB
 from fixtures.techniques import CATALOGUE, Technique
 from fixtures.workloads import WORKLOADS
-from tests.support.fits import way
+from tests.support import fits
 from tests.support.simulated_runs import small
 
 Fit = Callable[..., SimpleNamespace]
@@ -27,9 +28,12 @@ CARD = replace(PROFILES["rtx-3060"], id="card", name="CARD")
 
 
 @pytest.fixture
-def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fit:
+def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fit:
     """Runs the command with these techniques on a card of which a small pipeline takes a part."""
     monkeypatch.setitem(WORKLOADS, "small", small())
+    monkeypatch.setattr(trials, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(trials, "processes_at_once", lambda: 1)
+    trials._device.cache_clear()
 
     def run(
         *arguments: str,
@@ -39,7 +43,7 @@ def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         card = replace(CARD, memory_bytes=memory_mib * MIB) if memory_mib else CARD
         monkeypatch.setattr("fixtures.devices.simulated.profiles.PROFILES", {"card": card})
         chosen = [CATALOGUE[name] for name in techniques]
-        monkeypatch.setattr(command, "single_techniques", lambda workload: chosen)
+        monkeypatch.setattr(answering, "single_techniques", lambda workload: chosen)
         code = command.main(["small", "--card", "card", *arguments])
         out, err = capsys.readouterr()
         return SimpleNamespace(code=code, out=out, err=err)
@@ -52,11 +56,11 @@ def fake_trial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Replaces the trial: techniques take what is made up of them, or raise."""
 
     def replace_trial(**raised: BaseException) -> None:
-        def try_configuration(_: Any, techniques: Sequence[Technique], *rest: Any) -> Configuration:
+        def try_configuration(_: Any, techniques: Sequence[Technique], *rest: Any) -> trial.Trial:
             names = [technique.id for technique in techniques]
             if error := raised.get("_".join(names)):
                 raise error
-            return way(names, needed_bytes=MIB, bound_ms=len(names), peak_in="vae")
+            return fits.trial(names, needed_bytes=MIB, flops=len(names), peak_in="vae")
 
         monkeypatch.setattr(trial, "try_configuration", try_configuration)
 
@@ -70,16 +74,15 @@ def test_the_answer_is_a_table_a_program_and_files(
     said = fit("--perf-report", str(tmp_path / "report"))
     assert said.code == 0
     assert said.out.startswith("small (width 128, height 128, steps 3, batch 1) on CARD")
-    assert "First choice, fp16: needs 1.00 MiB of the card and 1.00 GiB of host memory" in said.out
-    assert said.out.endswith("\n\npipeline()\n") or "\n\npipeline()\nwritten: " in said.out
+    title = "Fastest that fits and least of the card and least of the host, fp16: needs 1.00 MiB of"
+    assert title in " ".join(said.out.split())
+    assert "\n\npipeline()\nwritten: " in said.out
     tried = [line.partition(":")[0] for line in said.err.splitlines()]
-    assert tried == [
-        "1/2 fp16",
-        "2/2 model_cpu_offload",
-        "2/2 vae_tiling + model_cpu_offload",
-    ]
+    assert tried == ["1/2 fp16", "2/2 model_cpu_offload"]
     record = FITS.read(tmp_path / "report" / "fit.json")
-    assert [each.name for each in record.ways] == ["fp16", "model_cpu_offload"]
+    (card,) = record.cards
+    assert [each.name for each in card.ways] == ["fp16", "model_cpu_offload"]
+    assert {loss.workload for loss in card.losses["fp16"]} == {"storybook", "storybook-dit"}
     assert "fp16" in (tmp_path / "report" / "fit.html").read_text(encoding="utf-8")
 
 
@@ -94,7 +97,7 @@ def test_a_card_that_is_too_small_says_where_the_memory_ran_out(fit: Fit) -> Non
 
 def test_a_larger_call_takes_more_memory_and_more_steps_take_time(fit: Fit, tmp_path: Path) -> None:
     wide, few, many = (
-        FITS.read(tmp_path / "fit.json").ways[0]
+        FITS.read(tmp_path / "fit.json").cards[0].ways[0]
         for option, value in (("--width", "256"), ("--steps", "3"), ("--steps", "30"))
         if fit(option, value, "--perf-report", str(tmp_path), techniques=["fp16"])
     )
@@ -119,31 +122,17 @@ def test_an_interrupt_shows_what_was_tried(fit: Fit, fake_trial: Callable[..., N
     fake_trial(model_cpu_offload=KeyboardInterrupt())
     said = fit()
     assert said.code == 130
-    assert "2/2 model_cpu_offload: interrupted" in said.err
     assert "Interrupted: 1 of 2 ways tried, not model_cpu_offload." in said.out
-    assert "First choice, fp16:" in said.out
+    assert "least of the host, fp16: needs" in said.out
     assert "Nothing" not in said.out
     said = fit(memory_mib=300)
     assert said.code == 130
     assert "Nothing that was tried fits CARD." in said.out
     assert "Nothing of this" not in said.out
     fake_trial(fp16=KeyboardInterrupt())
-    said = fit()
+    said = fit("--again")
     assert (said.code, said.out) == (130, "")
     assert said.err.splitlines()[-1] == "fit: interrupted before anything was tried"
-
-
-def test_an_interrupt_in_the_last_combination_is_one(
-    fit: Fit, fake_trial: Callable[..., None]
-) -> None:
-    fake_trial(vae_tiling_model_cpu_offload=KeyboardInterrupt())
-    said = fit(memory_mib=300)
-    assert said.code == 130
-    assert "2/2 vae_tiling + model_cpu_offload: interrupted" in said.err
-    assert (
-        "Interrupted: 2 of 3 ways tried, not vae_tiling + model_cpu_offload.\n\n"
-        "Nothing that was tried fits CARD." in said.out
-    )
 
 
 def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
@@ -152,27 +141,45 @@ def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
     fake_trial(fp16=ScenarioError("small-fp16", Outcome.BROKEN, "raised ValueError: no"))
     said = fit()
     assert said.code == 0
-    assert said.err.startswith(
-        "1/2 fp16: raised ValueError: no [0 s]\n2/2 model_cpu_offload: needs"
-    )
+    assert said.err.startswith("1/2 fp16: raised ValueError: no [0 s, about ")
+    assert "2/2 model_cpu_offload: needs 1.00 MiB [0 s]\n" in said.err
     assert "not tried: fp16: raised ValueError: no" in said.out
     assert "Interrupted" not in said.out
 
 
-def test_a_card_is_a_size(fit: Fit, fake_trial: Callable[..., None]) -> None:
-    said = fit("--card", "12GiB")
+def test_what_is_known_is_not_tried_again(fit: Fit, fake_trial: Callable[..., None]) -> None:
+    first = fit()
+    fake_trial(
+        fp16=ScenarioError("small-fp16", Outcome.BROKEN, "tried again"),
+        model_cpu_offload=ScenarioError("small-fp16", Outcome.BROKEN, "tried again"),
+    )
+    assert fit().out == first.out
+    assert "tried again" in fit("--steps", "7").err  # another call
+    said = fit("--again")
     assert said.code == 2
-    assert said.err == "fit: --card takes one card; run fit once for each\n"
+    assert "fp16: tried again" in said.err
+
+
+def test_a_card_is_a_size(fit: Fit, fake_trial: Callable[..., None]) -> None:
     code = command.main(["small", "--card", "12GiB"])
     assert code == 0
 
 
-def test_quantized_weights_are_left_out_in_one_line_with_what_measures_them(
-    fit: Fit, fake_trial: Callable[..., None]
+def test_several_cards_are_asked_of_one_run(
+    fit: Fit, fake_trial: Callable[..., None], tmp_path: Path
 ) -> None:
-    said = fit(techniques=["fp16", "quanto_int8", "gguf_q8_0"])
-    assert "not tried: quanto_int8, gguf_q8_0: weights are quantized while they load" in said.out
-    assert "-- -m quantization --perf-device simulated" in " ".join(said.out.split())
+    said = fit("--card", "12GiB", "--card", "0.2GiB", "--perf-report", str(tmp_path))
+    assert said.code == 0
+    assert len([line for line in said.err.splitlines() if " fp16: " in line]) == 1
+    record = FITS.read(tmp_path / "fit.json")
+    assert [card.memory_bytes // MIB for card in record.cards][1:] == [12 * 1024, 204]
+    assert [bool(card.choice()) for card in record.cards] == [True, True, False]
+    lines = said.out.splitlines()
+    (none,) = (line for line in lines if "a card of 0.2GiB" in line)
+    assert "nothing" in none
+    assert "fp16, on CARD, a card of 12GiB, otherwise a CARD:" in said.out
+    everything = command.main(["small", "--cards"])
+    assert everything == 0
 
 
 @pytest.mark.parametrize(

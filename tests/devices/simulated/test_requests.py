@@ -1,11 +1,16 @@
-"""The least memory for a log of requests, held to allocators that are really asked."""
+"""A log of requests, asked of cards: held to an allocator that is asked as it goes."""
 
 from __future__ import annotations
+
+import math
+from array import array
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.devices.simulated.modelled import ModelledMemory, Requests
+from fixtures.devices.simulated.allocator import Block, OutOfDeviceMemory
+from fixtures.devices.simulated.expandable import new_allocator
+from fixtures.devices.simulated.requests import Replay, Requests
 from fixtures.records.units import GIB, MIB
 
 STEP_BYTES = 8 * MIB
@@ -17,25 +22,57 @@ events = st.lists(
         st.tuples(st.just("free"), st.integers(0, 40)),
         st.tuples(st.just("pass_through"), sizes),
         st.tuples(st.just("empty_cache"), st.just(0)),
+        st.tuples(st.just("begin"), st.just(0)),
     ),
     min_size=1,
     max_size=40,
 )
 
 
-def asked(memory: ModelledMemory, wanted: list[tuple[str, int]]) -> None:
-    """Ask the memory for all of it; a free is of the oldest block but `number`, if there is one."""
+def logged(wanted: list[tuple[str, int]], *, expandable: bool = False) -> Requests:
+    """A log of all of it; a free is of the oldest block but `number`, if there is one."""
     alive: list[int] = []
+    log = Requests(expandable=expandable)
     for address, (what, number) in enumerate(wanted):
         if what == "malloc":
-            memory.malloc(address, number)
+            log.malloc(address, number, f", in place {address % 3}")
             alive.append(address)
         elif what == "free" and alive:
-            memory.free(alive.pop(number % len(alive)))
+            log.free(alive.pop(number % len(alive)))
         elif what == "pass_through":
-            memory.pass_through(number)
+            log.pass_through(number)
         elif what == "empty_cache":
-            memory.empty_cache()
+            log.empty_cache()
+        elif what == "begin":
+            log.begin()
+    return log
+
+
+def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float, *, expandable: bool) -> Replay:
+    """The same from an allocator that loses its limit where it first refuses."""
+    allocator = new_allocator(capacity_bytes, expandable=expandable)
+    blocks: dict[int, Block | None] = {}
+    refusal = None
+    for address, (what, number) in enumerate(wanted):
+        if what == "malloc":
+            try:
+                blocks[address] = allocator.malloc(number)
+            except OutOfDeviceMemory as error:
+                refusal = f"{error}, in place {address % 3}"
+                allocator.capacity_bytes = math.inf
+                blocks[address] = allocator.malloc(number)
+        elif what == "free" and blocks:
+            allocator.free(blocks.pop(list(blocks)[number % len(blocks)]))
+        elif what == "pass_through":
+            try:
+                allocator.free(allocator.malloc(number))
+            except OutOfDeviceMemory:
+                continue
+        elif what == "empty_cache":
+            allocator.empty_cache()
+        elif what == "begin":
+            allocator.reset_peaks()
+    return Replay(allocator.peak_allocated_bytes, allocator.peak_reserved_bytes, refusal)
 
 
 @settings(max_examples=200, deadline=None)
@@ -43,60 +80,64 @@ def asked(memory: ModelledMemory, wanted: list[tuple[str, int]]) -> None:
 def test_the_smallest_capacity_suffices_and_the_next_smaller_one_does_not(
     wanted: list[tuple[str, int]], expandable: bool
 ) -> None:
-    log = Requests()
-    asked(ModelledMemory(64 * GIB, expandable=expandable, requests=log), wanted)
-    needed_bytes = log.smallest_capacity_bytes(expandable=expandable)
+    log = logged(wanted, expandable=expandable)
+    needed_bytes = log.smallest_capacity_bytes()
 
-    def refused(capacity_bytes: int) -> bool:
-        memory = ModelledMemory(capacity_bytes, expandable=expandable)
-        asked(memory, wanted)
-        return memory.refusal is not None
+    def is_refused(capacity_bytes: int) -> bool:
+        return as_it_goes(wanted, capacity_bytes, expandable=expandable).refusal is not None
 
-    assert not refused(needed_bytes)
+    assert not is_refused(needed_bytes)
     if needed_bytes:
-        assert refused(needed_bytes - STEP_BYTES)
+        assert is_refused(needed_bytes - STEP_BYTES)
+
+
+@settings(max_examples=200, deadline=None)
+@given(events, st.booleans(), st.integers(0, 2 * GIB))
+def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run(
+    wanted: list[tuple[str, int]], expandable: bool, capacity_bytes: int
+) -> None:
+    log = logged(wanted, expandable=expandable)
+    expected = as_it_goes(wanted, capacity_bytes, expandable=expandable)
+    assert log.replay(capacity_bytes) == expected
+    again = Requests(array("q", log.log), log.places, expandable=log.expandable)
+    assert again.replay(capacity_bytes) == expected
 
 
 def test_a_workspace_is_no_need() -> None:
-    log = Requests()
-    memory = ModelledMemory(GIB, requests=log)
-    memory.malloc(0, 100 * MIB)
-    memory.pass_through(500 * MIB)
-    assert memory.peak_reserved_bytes == 600 * MIB
+    log = logged([("malloc", 100 * MIB), ("pass_through", 500 * MIB)])
+    assert log.replay(GIB).peak_reserved_bytes == 600 * MIB
     assert log.smallest_capacity_bytes() == 104 * MIB
+    assert log.replay(104 * MIB) == Replay(100 * MIB, 100 * MIB)
 
 
 def test_fragments_are_a_need() -> None:
     """What is free between blocks in use is no room for a larger one."""
-    log = Requests()
-    memory = ModelledMemory(GIB, requests=log)
-    memory.malloc(0, 200 * MIB)
-    memory.free(0)
-    memory.malloc(1, 8 * MIB)  # at the start of the segment of 200 MiB
-    memory.malloc(2, 196 * MIB)
-    assert memory.peak_allocated_bytes == 204 * MIB
+    # The small one lies at the start of the segment of 200 MiB.
+    wanted = [("malloc", 200 * MIB), ("free", 0), ("malloc", 8 * MIB), ("malloc", 196 * MIB)]
+    log = logged(wanted)
+    assert log.replay(GIB).peak_allocated_bytes == 204 * MIB
     assert log.smallest_capacity_bytes() == 400 * MIB
-    assert log.smallest_capacity_bytes(expandable=True) < 260 * MIB
+    assert logged(wanted, expandable=True).smallest_capacity_bytes() < 260 * MIB
 
 
 def test_a_refusal_says_where_and_is_the_first_one() -> None:
-    places = iter(("first", "second"))
-    memory = ModelledMemory(32 * MIB, where=lambda: f", in the {next(places)}")
-    memory.malloc(0, 30 * MIB)
-    memory.malloc(1, 30 * MIB)
-    memory.malloc(2, 30 * MIB)
-    assert memory.refusal == (
+    replay = logged([("malloc", 30 * MIB)] * 3).replay(32 * MIB)
+    assert replay.refusal == (
         "simulated out of memory: 30.00 MiB requested, 2.00 MiB of 32.00 MiB are free, and "
-        "0.00 MiB in fragments, in the first"
+        "0.00 MiB in fragments, in place 1"
     )
+    assert replay.peak_allocated_bytes == 90 * MIB
+
+
+def test_a_card_that_the_workspaces_have_fragmented_says_what_it_lacked() -> None:
+    # The second lies at the start of the workspace's segment, which has to stay.
+    log = logged([("pass_through", 20 * MIB), ("malloc", MIB + 1), ("malloc", 30 * MIB)])
+    refusal = log.replay(40 * MIB).refusal
+    assert refusal is not None
+    assert refusal.startswith("simulated out of memory: 30.00 MiB requested")
+    assert log.replay(64 * MIB).refusal is None
 
 
 def test_an_empty_log_needs_nothing() -> None:
     assert Requests().smallest_capacity_bytes() == 0
-
-
-def test_the_log_says_whether_a_card_suffices() -> None:
-    log = Requests()
-    log.malloc(0, 100 * MIB)
-    assert log.fit(100 * MIB)
-    assert not log.fit(100 * MIB - 1)
+    assert Requests().replay(0) == Replay(0, 0)

@@ -97,19 +97,14 @@ def test_a_workspace_without_room_is_left_out() -> None:
     memory.malloc(0, 24 * MIB)
     memory.pass_through(16 * MIB)
     assert memory.peak_allocated_bytes == 24 * MIB
-    assert memory.refusal is None
 
 
-def test_a_card_that_the_workspaces_have_fragmented_says_what_it_lacked() -> None:
+def test_where_workspaces_have_fragmented_the_card_there_is_no_limit_from_then_on() -> None:
     memory = ModelledMemory(40 * MIB)
     memory.pass_through(20 * MIB)
     memory.malloc(0, MIB + 1)  # at the start of the workspace's segment, which has to stay
     memory.malloc(512, 30 * MIB)
-    assert memory.refusal is not None
-    assert memory.refusal.startswith("simulated out of memory: 30.00 MiB requested")
     assert memory.peak_allocated_bytes > 31 * MIB
-    memory.begin()  # it stands: what came before the call has to fit, too
-    assert memory.refusal is not None
 
 
 def test_the_exact_peak_is_without_workspaces_and_the_modelled_one_with_them() -> None:

@@ -1,0 +1,93 @@
+"""Quantized weights as `fit` models them: their bytes, what they ask for, and the program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.storages import stored_bytes
+from fixtures.measuring.trial import Trial, try_configuration
+from fixtures.records.run import WHOLE
+from fixtures.scenarios import Scenario
+from fixtures.techniques import CATALOGUE
+from fixtures.techniques.quantized_loading import FORMATS, loading_lines, store_denoisers
+from fixtures.techniques.quantized_storage import held_bytes, linear_layers
+from fixtures.techniques.technique import Technique
+from tests.support.libraries import skipped_without_libraries
+from tests.support.small_workloads import small_workload
+
+DEVICE = SimulatedDevice("rtx-4090", trial=True)
+
+
+def tried(*names: str) -> Trial:
+    workload = small_workload("flux")
+    brief = replace(workload, call=replace(workload.call, steps=2))
+    return try_configuration(brief, [CATALOGUE[name] for name in names], DEVICE)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_layer_that_the_format_takes_holds_its_bytes_and_still_computes(name: str) -> None:
+    pipeline = small_workload("flux").load(torch.bfloat16)
+    storage = FORMATS[name].storage
+    before = linear_layers(pipeline.transformer)
+    taken = storage.takes(before)
+    store_denoisers(pipeline, storage)
+    after = linear_layers(pipeline.transformer)
+    assert taken
+    assert {path for path, layer in after.items() if layer is not before[path]} == set(taken)
+    for path, layer in taken.items():
+        assert held_bytes(after[path]) == storage.weight_bytes(layer)
+        assert held_bytes(after[path]) <= storage.most_bytes(layer)
+        assert after[path].bias is layer.bias
+    path, layer = next(iter(taken.items()))
+    given = torch.ones(2, layer.in_features, dtype=torch.bfloat16)
+    assert after[path](given).shape == layer(given).shape
+
+
+def test_the_least_bits_need_the_least_and_they_are_modelled() -> None:
+    plain, eight, four = (
+        tried(*names) for names in (("bf16",), ("gguf_q8_0",), ("bitsandbytes_nf4",))
+    )
+    assert plain.peak_bytes > eight.peak_bytes > four.peak_bytes
+    assert [one.is_modelled for one in (plain, eight, four)] == [False, True, True]
+    offloaded = tried("bitsandbytes_nf4", "model_cpu_offload")
+    assert offloaded.peak_bytes < four.peak_bytes
+    assert "pipeline.enable_model_cpu_offload(" in offloaded.program
+
+
+INT8 = CATALOGUE["torchao_int8_weight_only"]
+
+
+@pytest.mark.parametrize(
+    "technique", [pytest.param(INT8, marks=skipped_without_libraries(INT8), id=INT8.id)]
+)
+def test_a_modelled_peak_is_that_of_the_library(technique: Technique) -> None:
+    """Of a small transformer; what the library holds beside its weights is the difference."""
+    workload = small_workload("flux")
+    brief = replace(workload, call=replace(workload.call, steps=2))
+    plain = SimulatedDevice("rtx-4090")
+    with Scenario(brief, technique).running(plain) as pipeline, plain.observe(pipeline) as trace:
+        brief.draw(pipeline, steps=2)
+        stored = sum(map(stored_bytes, pipeline.transformer.parameters()))
+    modelled = tried(technique.id)
+    assert stored > 0
+    assert modelled.peak_bytes == pytest.approx(trace.component_peak_bytes[WHOLE], rel=0.02)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_program_loads_the_denoiser_in_the_format(name: str) -> None:
+    pipeline = small_workload("flux").load(torch.bfloat16)
+    lines = loading_lines(name, pipeline, "owner/name", torch.bfloat16)
+    compile(lines, "lines", "exec")
+    assert "FluxPipeline.from_pretrained(\n" in lines
+    assert "{" not in FORMATS[name].config.replace("{dtype}", "")
+    if name == "gguf_q8_0":
+        assert 'transformer = FluxTransformer2DModel.from_single_file(\n    "PATH.gguf"' in lines
+        assert "    transformer=transformer,\n" in lines
+        assert "compute_dtype=torch.bfloat16" in lines
+    else:
+        assert 'PipelineQuantizationConfig(quant_mapping={"transformer": ' in lines
+        assert "    quantization_config=quantized,\n" in lines
