@@ -26,7 +26,7 @@ def made(by_card: bool = False) -> list[Timed]:
     for index in range(30):
         card = CARDS[index % len(CARDS)]
         kinds = random.uniform(0.1, 3.0, len(KINDS))
-        launches, copies = random.uniform(0.1, 2.0), random.uniform() * (index % 5 == 0)
+        launches, copies = random.uniform(0.1, 6.0), random.uniform() * (index % 5 == 0)
         device = float(kinds @ list(FACTORS.values())) * (OF_CARD[card] if by_card else 1)
         taken = float(max(device, LAUNCH * launches) + COPY * copies)
         bound = float(max(kinds.sum(), launches) + copies)

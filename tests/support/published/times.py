@@ -1,7 +1,7 @@
 """Whether published times can calibrate a forecast: the runs, ours, and what is held out.
 
-`python -m tests.support.published.times` prints the tables behind docs/fit.md, some 12 minutes on
-one core. `times.json` has what others published of calls that the suite can simulate, eager, on
+`python -m tests.support.published.times` prints the tables behind docs/fit.md, up to half an hour
+on one core. `times.json` has what others published of calls that the suite can simulate, eager, on
 cards that have a profile. The rules were fixed before anything of ours was computed: sources are
 sorted by the SHA-256 of their address, and every other one is held out, the second first, with all
 its runs. A forecast is good enough if both the median and the worst of its held-out errors are
