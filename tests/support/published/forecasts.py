@@ -16,7 +16,7 @@ KINDS: Final = ("matrix product", "attention", "convolution", "other")
 WEIGHTS: Final = (0.1, 100.0)
 """The range of a factor on what a kind needs at the makers' peaks."""
 STARTS: Final = (-1.0, 0.0, 1.0, 2.0, 3.0)
-"""Logarithms of factors."""
+"""Logarithms of the factor on a launch, from which a fit sets out."""
 PRIOR: Final = 1e-3
 """Pulls what no time tells of towards one, and nothing else."""
 
@@ -73,25 +73,29 @@ def _by_kind(group: Group) -> Fit:
     def fit(seen: Sequence[Timed]) -> Forecast:
         groups = sorted({group(one.card) for one in seen})
 
-        def seconds(logs: np.ndarray, one: Timed) -> float:
+        def seconds(logs: np.ndarray, times: Sequence[Timed]) -> np.ndarray:
             *kinds, launch, copy = np.exp(logs[: len(KINDS) + 2])
-            of_groups = logs[len(KINDS) + 2 :]
-            mine = [of_groups[groups.index(group(one.card))]] if group(one.card) in groups else []
-            device = np.dot(kinds, one.kinds_s) * np.exp(np.mean(mine or of_groups))
-            return float(max(device, launch * one.queued_s) + copy * one.copied_s)
+            of_groups = dict(zip(groups, logs[len(KINDS) + 2 :], strict=True))
+            mean = np.mean(logs[len(KINDS) + 2 :])
+            mine = np.exp([of_groups.get(group(one.card), mean) for one in times])
+            device = np.array([one.kinds_s for one in times]) @ kinds * mine
+            queued = launch * np.array([one.queued_s for one in times])
+            copied = copy * np.array([one.copied_s for one in times])
+            return np.asarray(np.maximum(device, queued) + copied)
+
+        published_s = np.array([one.published_s for one in seen])
 
         def residuals(logs: np.ndarray) -> np.ndarray:
-            off = [np.log(seconds(logs, one) / one.published_s) for one in seen]
-            return np.concatenate([off, PRIOR * logs])
+            return np.concatenate([np.log(seconds(logs, seen) / published_s), PRIOR * logs])
 
         fits = []
         # Which calls wait for the host changes by jumps, so one start may end far from the best.
-        for start, launch in itertools.product(STARTS, STARTS):
-            logs = np.full(len(KINDS) + 2 + len(groups), start)
+        for launch in STARTS:
+            logs = np.full(len(KINDS) + 2 + len(groups), 0.5)
             logs[len(KINDS)] = launch
             fits.append(least_squares(residuals, logs, bounds=np.log(WEIGHTS)))
         best = min(fits, key=lambda found: found.cost).x
-        return lambda one: seconds(best, one)
+        return lambda one: float(seconds(best, [one])[0])
 
     return fit
 

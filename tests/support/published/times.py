@@ -177,7 +177,8 @@ def _forecasts(both: Both) -> Iterator[str]:
     yield f"| errors: median, worst | fitted | held out | {' | '.join(names)} | good enough |"
     yield "|---|" + "---:|" * len(parts) + "---|"
     for name, fit in FITS.items():
-        off = [errors(fit(seen), part) for part in parts]
+        forecast = fit(seen)
+        off = [errors(forecast, part) for part in parts]
         cells = [f"{np.median(part):.0%}, {max(part):.0%}" for part in off]
         good = "yes" if max(off[1]) <= GOOD_ENOUGH else "no"
         yield f"| {name} | {' | '.join(cells)} | {good} |"
