@@ -15,8 +15,9 @@ from fixtures.devices.simulated.profiles import PROFILES
 KINDS: Final = ("matrix product", "attention", "convolution", "other")
 WEIGHTS: Final = (0.1, 100.0)
 """The range of a factor on what a kind needs at the makers' peaks."""
-STARTS: Final = (-1.0, 0.0, 1.0, 2.0, 3.0)
-"""Logarithms of the factor on a launch, from which a fit sets out."""
+LAUNCH: Final = 3.0
+"""Where the logarithm of the factor on a launch starts. A fit that starts with calls of which none
+waits for the host, never finds any that do."""
 PRIOR: Final = 1e-3
 """Pulls what no time tells of towards one, and nothing else."""
 
@@ -88,14 +89,10 @@ def _by_kind(group: Group) -> Fit:
         def residuals(logs: np.ndarray) -> np.ndarray:
             return np.concatenate([np.log(seconds(logs, seen) / published_s), PRIOR * logs])
 
-        fits = []
-        # Which calls wait for the host changes by jumps, so one start may end far from the best.
-        for launch in STARTS:
-            logs = np.full(len(KINDS) + 2 + len(groups), 0.5)
-            logs[len(KINDS)] = launch
-            fits.append(least_squares(residuals, logs, bounds=np.log(WEIGHTS)))
-        best = min(fits, key=lambda found: found.cost).x
-        return lambda one: float(seconds(best, [one])[0])
+        start = np.full(len(KINDS) + 2 + len(groups), 0.5)
+        start[len(KINDS)] = LAUNCH
+        found = least_squares(residuals, start, bounds=np.log(WEIGHTS)).x
+        return lambda one: float(seconds(found, [one])[0])
 
     return fit
 
