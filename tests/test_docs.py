@@ -157,7 +157,8 @@ class Checker:
         workloads = {*WORKLOADS, *of_twins}
         self._names = {
             **dict.fromkeys(("perf_workload", "pipeline", "workload"), workloads),
-            **{option: set(PROFILES) for option in ("perf_profile", "card")},
+            "perf_profile": set(PROFILES),
+            "card": {*PROFILES, "16GiB"},
             "technique": {technique.id for technique in CATALOGUE},
             "scenario": {*self._scenarios},
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from fixtures.records.fit import Fits
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32
 from fixtures.report.comparison import compare_runs
@@ -167,7 +168,7 @@ def test_on_a_phone_the_first_scenario_is_on_the_first_screen(opened: Page) -> N
 
 def test_a_phone_shows_every_column_of_what_fits(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "fit.html"
-    file.write_text(fit_page(fit(way(), way(("fp8", "tiling")))), encoding="utf-8")
+    file.write_text(fit_page(Fits([fit(way(), way(("fp8", "tiling")))])), encoding="utf-8")
     with visited(browser, file) as tab:
         tab.set_viewport_size({"width": 390, "height": 800})
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390

@@ -9,11 +9,12 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.storages import stored_bytes
+from fixtures.measuring.stored_linear import store_denoisers
 from fixtures.measuring.trial import Trial, try_configuration
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.quantized_loading import FORMATS, loading_lines, store_denoisers
+from fixtures.techniques.quantized_loading import FORMATS, loading_lines
 from fixtures.techniques.quantized_storage import held_bytes, linear_layers
 from fixtures.techniques.technique import Technique
 from tests.support.libraries import skipped_without_libraries
