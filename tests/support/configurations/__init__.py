@@ -1,7 +1,10 @@
 """Folders of pipelines that hold configurations and tokenizers, and not one weight.
 
-`pipelines.json` has the small components that the tests of diffusers use, without what is their
-default: https://github.com/huggingface/diffusers/tree/main/tests/pipelines
+`pipelines.json` has the small components that the tests of diffusers use:
+https://github.com/huggingface/diffusers/tree/main/tests/pipelines
+`published.json` has those of published pipelines, full size, each with its source; a name such as
+`sd15/unet` stands for the one in `fixtures/workloads/published/`. Both are without what is the
+default of a component's class.
 """
 
 from __future__ import annotations
@@ -12,10 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.workloads.byte_tokenizer import byte_t5_tokenizer, byte_tokenizer
+from fixtures.workloads.published import published
 from fixtures.workloads.word_tokenizer import word_tokenizer
 
-PUBLISHED: dict[str, Any] = json.loads(Path(__file__).with_name("pipelines.json").read_text())
-CLASSES = tuple(PUBLISHED["pipelines"])
+Data = dict[str, Any]
+"""Components by name, and pipelines by class."""
+SMALL: Data = json.loads(Path(__file__).with_name("pipelines.json").read_text())
+FULL_SIZE: Data = json.loads(Path(__file__).with_name("published.json").read_text())
+CLASSES = tuple(SMALL["pipelines"])
 
 OURS = ("diffusers", "transformers")
 SPECIAL = ("<pad>", "<s>", "</s>", "<|im_start|>", "<|im_end|>")
@@ -27,20 +34,21 @@ TEMPLATE = (
 )
 
 
-def write_pipeline(name: str, folder: Path) -> Path:
+def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
     """Write the folder of a class of pipelines as `save_pretrained` does, without its weights."""
     index: dict[str, Any] = {"_class_name": name, "_diffusers_version": "0.42.1"}
-    for part, written in PUBLISHED["pipelines"][name].items():
+    pipeline = data["pipelines"][name]
+    for part, written in pipeline.get("parts", pipeline).items():
         if isinstance(written, str) and written.startswith(("tokenizer ", "processor ")):
             made = _read_by_itself(written)
             made.save_pretrained(folder / part)
             index[part] = ["transformers", type(made).__name__]
-        elif isinstance(written, str) and written in PUBLISHED["components"]:
-            library, config = PUBLISHED["components"][written]
+        elif isinstance(written, str) and written in data["components"]:
+            library, config, *_ = data["components"][written]
             found = class_of(library, written)
             index[part] = [library, found.__name__]
-            file = "config.json" if library == "transformers" else found.config_name
-            _write(folder / part / file, config)
+            file = getattr(found, "config_name", None) or "config.json"
+            _write(folder / part / file, _stored(config) if isinstance(config, str) else config)
         else:
             index[part] = written
     _write(folder / "model_index.json", index)
@@ -51,6 +59,11 @@ def class_of(library: str, written: str) -> Any:
     """The class of a component: its name comes before the number by which equals are told apart."""
     package = library if library in OURS else f"diffusers.pipelines.{library}"
     return getattr(import_module(package), written.partition(" ")[0])
+
+
+def _stored(name: str) -> dict[str, Any]:
+    workload, component = name.split("/")
+    return published(workload)[component]
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
