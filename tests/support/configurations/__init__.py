@@ -25,7 +25,13 @@ FULL_SIZE: Data = json.loads(Path(__file__).with_name("published.json").read_tex
 CLASSES = tuple(SMALL["pipelines"])
 
 OURS = ("diffusers", "transformers")
-SPECIAL = ("<pad>", "<s>", "</s>", "<|im_start|>", "<|im_end|>")
+QWEN_TOKENS = {
+    "<|vision_start|>": 151652,
+    "<|vision_end|>": 151653,
+    "<|image_pad|>": 151655,
+    "<|video_pad|>": 151656,
+}
+SPECIAL = ("<pad>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", *QWEN_TOKENS)
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
     "{% if message['content'] is string %}{{ message['content'] }}"
@@ -48,7 +54,10 @@ def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
             found = class_of(library, written)
             index[part] = [library, found.__name__]
             file = getattr(found, "config_name", None) or "config.json"
-            _write(folder / part / file, _stored(config) if isinstance(config, str) else config)
+            if hasattr(found, "get_attributes"):  # a processor, which has a tokenizer
+                file = "preprocessor_config.json"
+                _write_qwen_tokenizer(folder / part)
+            _write(folder / part / file, config_of(config))
         else:
             index[part] = written
     _write(folder / "model_index.json", index)
@@ -61,8 +70,11 @@ def class_of(library: str, written: str) -> Any:
     return getattr(import_module(package), written.partition(" ")[0])
 
 
-def _stored(name: str) -> dict[str, Any]:
-    workload, component = name.split("/")
+def config_of(written: str | dict[str, Any]) -> dict[str, Any]:
+    """A configuration, or the stored one of that name."""
+    if not isinstance(written, str):
+        return written
+    workload, component = written.split("/")
     return published(workload)[component]
 
 
@@ -71,12 +83,26 @@ def _write(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content))
 
 
+def _write_qwen_tokenizer(folder: Path) -> None:
+    """Of words, with the numbers by which the text encoder tells images from words."""
+    _read_by_itself("tokenizer words").save_pretrained(folder)
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    vocabulary = content["model"]["vocab"]
+    vocabulary |= QWEN_TOKENS
+    for token in content["added_tokens"]:
+        token["id"] = vocabulary[token["content"]]
+    _write(path, content)
+
+
 def _read_by_itself(written: str) -> Any:
     kind, _, name = written.partition(" ")
     if kind == "processor":
         return getattr(import_module("transformers"), name)()
     if name == "words":
-        return word_tokenizer(
+        made = word_tokenizer(
             SPECIAL, 256, starts_with="<s>", ends_with="</s>", chat_template=TEMPLATE
         )
+        made.eos_token = "</s>"  # what some pipelines pad with
+        return made
     return byte_tokenizer(1000) if name == "clip" else byte_t5_tokenizer(256)

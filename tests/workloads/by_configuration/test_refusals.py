@@ -183,7 +183,7 @@ def test_a_pipeline_without_a_denoiser_is_refused(tmp_path: Path) -> None:
     index = {"_class_name": "LTXLatentUpsamplePipeline", **parts}
     (folder / INDEX).write_text(json.dumps(index))
     (folder / "latent_upsampler").mkdir()
-    assert "which has no unet and no transformer" in refusal(folder)
+    assert "which has no unet, transformer or prior" in refusal(folder)
 
 
 def test_the_values_of_weights_are_refused(folder: Path) -> None:
