@@ -53,7 +53,8 @@ def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
             library, config, *_ = data["components"][written]
             found = class_of(library, written)
             index[part] = [library, found.__name__]
-            file = getattr(found, "config_name", None) or "config.json"
+            # Not by the class: where a package is missing, it has no attributes.
+            file = "scheduler_config.json" if "Scheduler" in written else "config.json"
             if hasattr(found, "get_attributes"):  # a processor, which has a tokenizer
                 file = "preprocessor_config.json"
                 _write_qwen_tokenizer(folder / part)

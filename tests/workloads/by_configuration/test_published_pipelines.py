@@ -53,10 +53,7 @@ def test_everything_has_a_source_and_is_of_a_class_of_its_own() -> None:
         key, _, path = source.partition(":")
         assert path, source
         assert key in {*sources, "https", "its name"}, source
-    without = [
-        name for name, one in FULL_SIZE["components"].items() if len(one) < 3 and one[1] == {}
-    ]
-    assert not without
+    assert not [one for one in FULL_SIZE["components"].values() if len(one) < 3 and one[1] == {}]
     assert all(hasattr(diffusers, name) for name in PIPELINES)
     assert len(PIPELINES) >= 60
     assert not {*REFUSED} - {*PIPELINES}
