@@ -25,6 +25,7 @@ REFUSED = {
     # What needs a package, or weights, that no configuration names.
     "CosmosTextToWorldPipeline": "`cosmos_guardrail` is not installed",
     "KolorsPipeline": "needs sentencepiece",
+    "OmniGenPipeline": "needs what is not installed (NameError: name 'OmniGenMultiModalProcessor'",
     "StableAudioPipeline": "needs torchsde",
     # What no simulation knows.
     "HiDreamImagePipeline": "reads values of a device tensor",

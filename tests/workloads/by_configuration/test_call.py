@@ -6,7 +6,7 @@ import inspect
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import diffusers
@@ -156,6 +156,18 @@ def test_no_language_model_rewrites_the_prompt() -> None:
     given = call_arguments(diffusers.LongCatImagePipeline, CALL)
     assert given["enable_prompt_rewrite"] is False
     assert "enable_prompt_rewrite" not in call_arguments(diffusers.FluxPipeline, CALL)
+
+
+@pytest.mark.parametrize(("channels", "mode"), [(4, "RGBA"), (3, "RGB")])
+def test_an_image_has_as_many_channels_as_the_vae_encodes(channels: int, mode: str) -> None:
+    class LayeredPipeline:
+        vae = SimpleNamespace(config={"input_channels": channels})
+
+        def __call__(self, image: Any, width: int, height: int) -> Any:
+            assert image.mode == mode
+            return ([],)
+
+    draw_with_defaults(LayeredPipeline, LayeredPipeline(), CALL)
 
 
 def test_a_tensor_that_is_drawn_is_no_image() -> None:

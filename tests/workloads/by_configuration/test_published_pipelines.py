@@ -9,6 +9,7 @@ import diffusers
 import pytest
 import torch
 
+from fixtures.workloads.by_configuration.composition import composition_of
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from tests.support.configurations import FULL_SIZE, class_of, config_of, write_pipeline
 from tests.support.configurations.trying import REFUSED, denoisers_of, rows
@@ -27,8 +28,9 @@ def count(component: str) -> float:
     """Billions of values that a file of the model's weights holds."""
     library, config, *_ = FULL_SIZE["components"][component]
     with torch.device("meta"):
-        made = class_of(library, component).from_config(config_of(config))
-    return sum(value.numel() for value in made.state_dict().values()) / 1e9
+        made: Any = class_of(library, component).from_config(config_of(config))
+    weights: dict[str, torch.Tensor] = made.state_dict()
+    return sum(map(torch.Tensor.numel, weights.values())) / 1e9
 
 
 @pytest.mark.parametrize(
@@ -67,6 +69,13 @@ def test_a_published_pipeline_is_answered_or_refused_with_its_reason(name: str) 
     (row,) = rows([name])
     assert REFUSED.get(name, "") in row.reason
     assert (row.peak_bytes > 0) == (name not in REFUSED)
+
+
+def test_a_prior_is_a_denoiser(tmp_path: Path) -> None:
+    folder = write_pipeline("StableCascadePriorPipeline", tmp_path / "mine", FULL_SIZE)
+    found = composition_of(folder).denoiser
+    assert found is not None
+    assert found.__name__ == "StableCascadeUNet"
 
 
 def test_a_pipeline_that_makes_a_model_of_parts_is_made_without_weights(tmp_path: Path) -> None:
