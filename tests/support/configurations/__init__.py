@@ -55,7 +55,7 @@ def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
             index[part] = [library, found.__name__]
             # Not by the class: where a package is missing, it has no attributes.
             file = "scheduler_config.json" if "Scheduler" in written else "config.json"
-            if hasattr(found, "get_attributes"):  # a processor, which has a tokenizer
+            if "Processor" in written:  # it has a tokenizer
                 file = "preprocessor_config.json"
                 _write_qwen_tokenizer(folder / part)
             _write(folder / part / file, config_of(config))
