@@ -51,9 +51,8 @@ def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
             index[part] = ["transformers", type(made).__name__]
         elif isinstance(written, str) and written in data["components"]:
             library, config, *_ = data["components"][written]
-            found = class_of(library, written)
-            index[part] = [library, found.__name__]
-            # Not by the class: where a package is missing, it has no attributes.
+            # By its name alone: a class may be of a package that is not here.
+            index[part] = [library, written.partition(" ")[0]]
             file = "scheduler_config.json" if "Scheduler" in written else "config.json"
             if "Processor" in written:  # it has a tokenizer
                 file = "preprocessor_config.json"
