@@ -133,6 +133,11 @@ def test_attention_is_computed_by_the_first_kernel_that_can(
     assert attention_backend(backends, query, tensor(77, 77) if masked else None) == chosen
 
 
+def test_no_fused_kernel_takes_heads_that_no_dimension_holds() -> None:
+    """The VAE of HunyuanImage attends over three dimensions."""
+    assert attention_backend(("cudnn", "flash", "efficient"), tensor(1, 4096, 64), None) == "math"
+
+
 def test_a_kernel_that_was_switched_off_is_not_chosen() -> None:
     query = tensor(1, 8, 77, 64)
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):

@@ -37,6 +37,14 @@ def test_one_number_throughout_is_known_in_any_shape(dtype: torch.dtype) -> None
     assert torch.full((900, 900), 3, dtype=dtype, device=DEVICE)[7, 8].item() == 3
 
 
+def test_joined_zeros_are_one_number_throughout() -> None:
+    """HunyuanImage asks whether its second encoder was given a text."""
+    zeros = torch.zeros(1, 128, 1472, device=DEVICE)
+    assert bool(torch.all(torch.cat([zeros, zeros]).repeat(1, 2, 1).view(4, 128, -1) == 0))
+    with pytest.raises(UnknownValueError):
+        torch.cat([zeros, zeros + 1])[0, 0, 0].item()
+
+
 def test_what_is_written_into_one_number_throughout_is_no_longer_that() -> None:
     zeros = torch.zeros(100, 200, device=DEVICE)
     row = zeros[0]

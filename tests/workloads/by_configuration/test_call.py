@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import diffusers
 import numpy
 import pytest
+import torch
 
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration.call import call_arguments, draw_with_defaults
@@ -23,6 +26,13 @@ from tests.support.configurations import write_pipeline
 # What pipelines warn of concerns packages under test.
 pytestmark = pytest.mark.filterwarnings("default")
 
+MENDS_TEXTS = """
+seen = []
+class Pipeline:
+    def __call__(self, prompt):
+        seen.append(ftfy.fix_text(prompt))
+        return ([],)
+"""
 CALL = Call(PROMPT, width=64, height=48, steps=10, guidance_scale=3.0, frames=5)
 
 
@@ -129,6 +139,43 @@ def test_nothing_is_passed_that_the_pipeline_does_not_take() -> None:
     for name in ("DDIMPipeline", "FluxPipeline", "StableVideoDiffusionPipeline", "LattePipeline"):
         pipeline = getattr(diffusers, name)
         inspect.signature(pipeline.__call__).bind(None, **call_arguments(pipeline, CALL))
+
+
+def test_texts_stay_as_they_are_without_ftfy() -> None:
+    """As in pipelines that call it without asking whether it is installed, for the call alone."""
+    module = ModuleType("diffusers.pipelines.pretended")
+    exec(MENDS_TEXTS, vars(module))  # noqa: S102
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, module.__name__, module)
+        assert len(draw_with_defaults(module.Pipeline, module.Pipeline(), CALL)) == 0
+    assert module.seen == [PROMPT]
+    assert not hasattr(module, "ftfy")
+
+
+def test_no_language_model_rewrites_the_prompt() -> None:
+    given = call_arguments(diffusers.LongCatImagePipeline, CALL)
+    assert given["enable_prompt_rewrite"] is False
+    assert "enable_prompt_rewrite" not in call_arguments(diffusers.FluxPipeline, CALL)
+
+
+@pytest.mark.parametrize(("channels", "mode"), [(4, "RGBA"), (3, "RGB")])
+def test_an_image_has_as_many_channels_as_the_vae_encodes(channels: int, mode: str) -> None:
+    class LayeredPipeline:
+        vae = SimpleNamespace(config={"input_channels": channels})
+
+        def __call__(self, image: Any, width: int, height: int) -> Any:
+            assert image.mode == mode
+            return ([],)
+
+    draw_with_defaults(LayeredPipeline, LayeredPipeline(), CALL)
+
+
+def test_a_tensor_that_is_drawn_is_no_image() -> None:
+    class PriorPipeline:
+        def __call__(self, prompt: str) -> Any:
+            return (torch.empty(1, 16, 24, 3, device="meta"),)
+
+    assert len(draw_with_defaults(PriorPipeline, PriorPipeline(), CALL)) == 0
 
 
 def test_a_package_that_the_pipeline_misses_is_named() -> None:

@@ -16,7 +16,7 @@ from fixtures.techniques.registry import models
 from fixtures.workloads import WORKLOADS, Workload
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from fixtures.workloads.loading import Source
-from tests.support.configurations import CLASSES, PUBLISHED, class_of, write_pipeline
+from tests.support.configurations import CLASSES, SMALL, class_of, write_pipeline
 
 # What pipelines warn of concerns packages under test; a pipeline may be old.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -55,8 +55,8 @@ def small(workload: Workload) -> Workload:
 def configured_parameters(name: str) -> dict[str, int]:
     """The number of weights of each model, made from its configuration by the library itself."""
     found = {}
-    for part, written in PUBLISHED["pipelines"][name].items():
-        library, config = PUBLISHED["components"].get(str(written), (None, None))
+    for part, written in SMALL["pipelines"][name].items():
+        library, config = SMALL["components"].get(str(written), (None, None))
         model = class_of(library, written) if library else None
         if model is None or not issubclass(model, torch.nn.Module):
             continue

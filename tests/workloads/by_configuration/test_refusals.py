@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from fixtures.workloads import hub
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from tests.support.configurations import write_pipeline
@@ -183,7 +184,7 @@ def test_a_pipeline_without_a_denoiser_is_refused(tmp_path: Path) -> None:
     index = {"_class_name": "LTXLatentUpsamplePipeline", **parts}
     (folder / INDEX).write_text(json.dumps(index))
     (folder / "latent_upsampler").mkdir()
-    assert "which has no unet and no transformer" in refusal(folder)
+    assert "which has no unet, transformer or prior" in refusal(folder)
 
 
 def test_the_values_of_weights_are_refused(folder: Path) -> None:
@@ -191,3 +192,10 @@ def test_the_values_of_weights_are_refused(folder: Path) -> None:
         workload_of_folder(str(folder)).load(torch.float32)
     assert "holds a PixArtAlphaPipeline, for which the suite has no workload" in str(refused.value)
     assert "run it with --perf-device simulated" in str(refused.value)
+
+
+def test_what_a_module_did_not_import_is_named() -> None:
+    """OmniGen's pipeline names a class that it imports only where torchvision is installed."""
+    said = r"needs what is not installed \(NameError: name 'A'"
+    with pytest.raises(WorkloadError, match=said), hub.refused("mine"):
+        raise NameError("name 'A' is not defined")

@@ -1,0 +1,66 @@
+"""Components that need a package which is not there, and call for none of what it does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from fixtures.workloads.by_configuration import components
+from fixtures.workloads.by_configuration.composition import composition_of
+from fixtures.workloads.by_configuration.workload import (
+    decodes_in_tiles_only,
+    workload_of_folder,
+)
+from tests.support.configurations import FULL_SIZE, write_pipeline
+
+# What pipelines warn of concerns packages under test.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.mark.parametrize(("config", "length"), [({"model_max_length": 77}, 77), ({}, 512)])
+def test_without_sentencepiece_every_byte_is_a_token(
+    config: dict[str, int], length: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CogVideoX, PixArt and Chroma publish their T5's vocabulary for sentencepiece alone."""
+    stored = folder / "tokenizer"
+    (stored / "tokenizer.json").rename(stored / "spiece.model")
+    (stored / "tokenizer_config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(transformers.utils, "is_sentencepiece_available", lambda: False)
+    tokenizer = workload_of_folder(str(folder)).by_configuration.load(torch.bfloat16).tokenizer
+    assert tokenizer.model_max_length == length
+    assert len(tokenizer("on mars").input_ids) == len(" on mars") + 1
+
+
+def test_a_processor_does_without_videos_where_torchvision_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(components, "find_spec", lambda name: None)
+    folder = write_pipeline("QwenImageEditPipeline", tmp_path / "mine", FULL_SIZE)
+    kinds = composition_of(folder).components
+    made = components._processor(folder / "processor", kinds["processor"][1])
+    assert isinstance(made, transformers.Qwen2VLProcessor)
+    assert made.image_token_id == 151655
+    assert not hasattr(made, "video_processor")
+
+
+@pytest.mark.parametrize(("raises", "is_only_way"), [(True, True), (False, False)])
+def test_a_vae_that_decodes_in_tiles_only_says_so_in_its_code(
+    raises: bool, is_only_way: bool
+) -> None:
+    def only(self: Any, z: Any) -> Any:
+        if self.use_tiling:
+            return self.tiled_decode(z)
+        raise NotImplementedError
+
+    def either(self: Any, z: Any) -> Any:
+        return self.tiled_decode(z) if self.use_tiling else z
+
+    vae = SimpleNamespace(_decode=only if raises else either)
+    assert decodes_in_tiles_only(vae) is is_only_way
+    assert not decodes_in_tiles_only(None)
