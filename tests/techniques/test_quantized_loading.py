@@ -84,11 +84,11 @@ def test_the_program_loads_the_denoiser_in_the_format(name: str) -> None:
     lines = loading_lines(name, pipeline, "owner/name", torch.bfloat16)
     compile(lines, "lines", "exec")
     assert "FluxPipeline.from_pretrained(\n" in lines
-    assert "{" not in FORMATS[name].config.replace("{dtype}", "")
     if name == "gguf_q8_0":
         assert 'transformer = FluxTransformer2DModel.from_single_file(\n    "PATH.gguf"' in lines
         assert "    transformer=transformer,\n" in lines
         assert "compute_dtype=torch.bfloat16" in lines
     else:
-        assert 'PipelineQuantizationConfig(quant_mapping={"transformer": ' in lines
-        assert "    quantization_config=quantized,\n" in lines
+        assert 'PipelineQuantizationConfig(quant_mapping={"transformer": config}),\n)' in lines
+    assert FORMATS[name].of_diffusers in lines.splitlines()[1]
+    assert "{dtype}" not in lines
