@@ -29,7 +29,7 @@ from fixtures.devices.simulated.profiles import Profile
 from fixtures.devices.simulated.roofline import Roofline
 from fixtures.measuring.trial import try_configuration
 from fixtures.records.counts import BYTES_TO_DEVICE, BYTES_TO_HOST, Counts
-from fixtures.records.fit import MAX_CONTEXT_BYTES, SAME_TIME
+from fixtures.records.fit import SAME_TIME
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 from tests.support.published.forecasts import (
@@ -134,7 +134,7 @@ def timed(run: Run) -> Timed:
     workload = WORKLOADS[run.workload]
     changes: dict[str, Any] = {**run.call, **({"steps": run.calls} if run.calls else {})}
     changed = replace(workload, call=replace(workload.call, **changes))
-    device = SimulatedDevice(run.card, taken_bytes=MAX_CONTEXT_BYTES)
+    device = SimulatedDevice(run.card, trial=True)
     meters: list[_Work] = []
 
     def meter() -> _Work:
@@ -142,13 +142,13 @@ def timed(run: Run) -> Timed:
         return meters[-1]
 
     with mock.patch.object(simulation, "Meter", meter):
-        way = try_configuration(changed, [CATALOGUE[one] for one in run.techniques], device)
+        trial = try_configuration(changed, [CATALOGUE[one] for one in run.techniques], device)
     readings = meters[-1].readings
     total_s = readings[-2] - readings[-3]
     bound_s = max(total_s[:-2].sum(), total_s[-2])
     if run.calls:
         total_s = readings[-1] + (run.calls - len(readings) + 1) * total_s
-        bound_s = way.bound_ms / 1000
+        bound_s = trial.on(device.profile).bound_ms / 1000
     *kinds_s, queued_s, copied_s = map(float, total_s)
     return Timed(run.card, run.published_s, bound_s, tuple(kinds_s), queued_s, copied_s)
 
