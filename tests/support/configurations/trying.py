@@ -18,7 +18,8 @@ from tests.support.configurations import FULL_SIZE, write_pipeline
 STEPS = 2
 DENOISERS = ("unet", "transformer", "transformer_2", "prior", "decoder")
 REFUSED = {
-    # What diffusers 0.42.1 with transformers 5.23 cannot run on any device.
+    # What diffusers 0.42.1 with transformers 5.23 cannot run on any device:
+    # https://github.com/huggingface/diffusers/issues/13638, /14124 (of another pipeline), /14008
     "EasyAnimateControlPipeline": "unexpected keyword argument 'text_encoder_index'",
     "I2VGenXLPipeline": "'CLIPTextModel' object has no attribute 'text_model'",
     "StableCascadeDecoderPipeline": "which is of a foreign library",
