@@ -11,16 +11,19 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import find_card
+from fixtures.measuring.state import state_put_back
 from fixtures.measuring.trial import try_configuration
-from fixtures.records.fit import MAX_CONTEXT_BYTES, Configuration
+from fixtures.records.fit import MAX_CONTEXT_BYTES, Configuration, Fit
 from fixtures.records.units import GIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import Workload
-from tests.support.published.records import Call, Counter, Figure, Report, Script
+from tests.support.published.records import Call, Counter, Figure, Script
 from tests.support.published.workloads import workloads
 
 CONTEXT_BYTES = int(0.45 * GIB)
 """What a CUDA context takes: 0.3 to 0.6 GiB (docs/simulated.md)."""
+_STEPS = 2
+"""Denoising steps of what is placed by hand: every further one has the same peak."""
 LOADED: tuple[Counter, ...] = ("loaded", "loaded, reserved")
 
 
@@ -35,19 +38,32 @@ class Taken:
     by_counter: dict[Counter, int]
 
 
-def changed(call: Call) -> Workload:
-    """The workload with the call's size."""
-    workload = workloads()[call.workload]
+@cache
+def _device(card: str, taken_bytes: int) -> SimulatedDevice:
+    return SimulatedDevice(find_card(card), taken_bytes=taken_bytes)
+
+
+@cache
+def _kept(name: str, device: SimulatedDevice) -> Workload:
+    """A workload of one device, which keeps what it has loaded there."""
+    del device
+    return replace(workloads()[name])
+
+
+def changed(call: Call, device: SimulatedDevice) -> Workload:
+    """The workload with the call's size, until it is asked for again."""
+    workload = _kept(call.workload, device)
     changes: dict[str, Any] = dict(call.changes)
-    return replace(workload, call=replace(workload.call, **changes))
+    workload.call = replace(workloads()[call.workload].call, **changes)
+    return workload
 
 
 @cache
 def way_of(call: Call, card: str) -> Configuration:
     """A call with techniques, as `nox -s fit` tries it."""
     assert not callable(call.how)
-    device = SimulatedDevice(find_card(card), taken_bytes=MAX_CONTEXT_BYTES)
-    return try_configuration(changed(call), [CATALOGUE[one] for one in call.how], device)
+    device = _device(card, MAX_CONTEXT_BYTES)
+    return try_configuration(changed(call, device), [CATALOGUE[one] for one in call.how], device)
 
 
 def taken(figure: Figure) -> Taken:
@@ -56,7 +72,9 @@ def taken(figure: Figure) -> Taken:
     if not isinstance(run, Call):
         return _taken_by(run, figure.card, called=figure.counter not in LOADED)
     if callable(run.how):
-        return _taken_by(_script(run), figure.card, called=figure.counter not in LOADED)
+        return _taken_by(
+            _script(run, figure.card), figure.card, called=figure.counter not in LOADED
+        )
     way = way_of(run, figure.card)
     reserved = way.reserved_bytes
     return Taken(
@@ -70,15 +88,15 @@ def taken(figure: Figure) -> Taken:
 
 
 @cache
-def _script(call: Call) -> Script:
+def _script(call: Call, card: str) -> Script:
     """Its pipeline, placed by hand."""
 
     def script(device: torch.device) -> Callable[[], object]:
-        workload = changed(call)
+        workload = changed(call, _device(card, 0))
         assert callable(call.how)
         pipeline = workload.load(getattr(torch, call.dtype or workload.half))
         call.how(pipeline, device)
-        return lambda: workload.draw(pipeline, steps=workload.representative_steps)
+        return lambda: workload.draw(pipeline, steps=_STEPS)
 
     return script
 
@@ -86,8 +104,8 @@ def _script(call: Call) -> Script:
 @cache
 def _taken_by(script: Script, card: str, *, called: bool) -> Taken:
     # As in a trial: what does not fit goes on.
-    device = SimulatedDevice(find_card(card), taken_bytes=0)
-    with device.entered(), torch.no_grad():
+    device = _device(card, 0)
+    with state_put_back(), device.entered(), torch.no_grad():
         call = script(device.torch_device)
         simulation = device._simulation
         assert simulation is not None
@@ -99,8 +117,8 @@ def _taken_by(script: Script, card: str, *, called: bool) -> Taken:
         before_bytes = modelled.peak_reserved_bytes
         result = call() if called else None
         reserved = modelled.peak_reserved_bytes
-        del result, call
-        return Taken(
+        del result
+        found = Taken(
             exact.peak_allocated_bytes,
             {
                 **loaded,
@@ -111,16 +129,11 @@ def _taken_by(script: Script, card: str, *, called: bool) -> Taken:
                 "held": exact.allocated_bytes,
             },
         )
-
-
-def says_fits(report: Report) -> bool:
-    """Whether it fits, at least barely."""
-    way = way_of(report.run, report.card)
-    return verdict_of(way, find_card(report.card).memory_bytes)
+        del call
+        device.release()
+        return found
 
 
 def verdict_of(way: Configuration, memory_bytes: int) -> bool:
     """As `nox -s fit` decides, on a card with so much memory."""
-    from fixtures.records.fit import Fit
-
     return Fit("", {}, "", memory_bytes, {}).fits(way) != "no"

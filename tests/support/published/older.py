@@ -51,7 +51,7 @@ def _with(vae_class: Any, call: Call) -> Script:
         )
         pipeline.vae = vae.requires_grad_(False)
         _place(call)(pipeline, device)
-        return lambda: workload.draw(pipeline, steps=workload.representative_steps)
+        return lambda: workload.draw(pipeline, steps=2)
 
     return script
 
