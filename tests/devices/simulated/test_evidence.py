@@ -142,8 +142,9 @@ def sections() -> dict[str, list[str]]:
 def test_the_page_begins_with_the_protocol_and_has_every_figure_and_report() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert text.startswith(PROTOCOL.read_text(encoding="utf-8"))
-    for one in (*FIGURES, *REPORTS, *EXCLUDED):
-        assert (one.url if not isinstance(one, Figure | Report) else one.source.url) in text
+    urls = {*(one.source.url for one in FIGURES), *(one.source.url for one in REPORTS)}
+    assert all(f"]({url})" in text for url in urls)
+    assert all(f"[{one.what}]({one.url})" in text for one in EXCLUDED)
     rows = sections()
     for group in GROUPS:
         figures = [one for one in FIGURES if verdicts.group_of(one.seen, one.outside) == group]

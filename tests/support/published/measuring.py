@@ -39,7 +39,8 @@ class Taken:
 
 
 @cache
-def _device(card: str, taken_bytes: int) -> SimulatedDevice:
+def device_of(card: str, taken_bytes: int = 0) -> SimulatedDevice:
+    """The simulated card, of whose memory so much is taken; what does not fit goes on."""
     return SimulatedDevice(find_card(card), taken_bytes=taken_bytes)
 
 
@@ -62,7 +63,7 @@ def changed(call: Call, device: SimulatedDevice) -> Workload:
 def way_of(call: Call, card: str) -> Configuration:
     """A call with techniques, as `nox -s fit` tries it."""
     assert not callable(call.how)
-    device = _device(card, MAX_CONTEXT_BYTES)
+    device = device_of(card, MAX_CONTEXT_BYTES)
     return try_configuration(changed(call, device), [CATALOGUE[one] for one in call.how], device)
 
 
@@ -92,7 +93,7 @@ def _script(call: Call, card: str) -> Script:
     """Its pipeline, placed by hand."""
 
     def script(device: torch.device) -> Callable[[], object]:
-        workload = changed(call, _device(card, 0))
+        workload = changed(call, device_of(card))
         assert callable(call.how)
         pipeline = workload.load(getattr(torch, call.dtype or workload.half))
         call.how(pipeline, device)
@@ -103,8 +104,7 @@ def _script(call: Call, card: str) -> Script:
 
 @cache
 def _taken_by(script: Script, card: str, *, called: bool) -> Taken:
-    # As in a trial: what does not fit goes on.
-    device = _device(card, 0)
+    device = device_of(card)
     with state_put_back(), device.entered(), torch.no_grad():
         call = script(device.torch_device)
         simulation = device._simulation

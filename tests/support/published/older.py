@@ -21,7 +21,7 @@ from fixtures.workloads import cogvideox
 from fixtures.workloads.random_weights import random_model
 from tests.support.published import measuring, scripts, sources, verdicts
 from tests.support.published.page import FIGURES, words
-from tests.support.published.placing import on_device
+from tests.support.published.placing import Place
 from tests.support.published.records import Call, Figure, Script
 
 _FILE = "diffusers/models/autoencoders/autoencoder_kl_cogvideox.py"
@@ -40,11 +40,11 @@ def older_vae(folder: Path) -> Any:
     return module.AutoencoderKLCogVideoX
 
 
-def _with(vae_class: Any, call: Call) -> Script:
+def _with(vae_class: Any, call: Call, card: str) -> Script:
     """The call with this VAE."""
 
     def script(device: torch.device) -> Callable[[], object]:
-        workload = measuring.changed(call)
+        workload = measuring.changed(call, measuring.device_of(card))
         pipeline = workload.load(torch.bfloat16)
         vae = random_model(
             lambda: vae_class.from_config(cogvideox.PUBLISHED["vae"]), torch.bfloat16
@@ -56,25 +56,25 @@ def _with(vae_class: Any, call: Call) -> Script:
     return script
 
 
-def _place(call: Call) -> Any:
-    """How its techniques place it, by the lines that `nox -s fit` shows."""
+def _place(call: Call) -> Place:
+    """How its techniques place it."""
     if callable(call.how):
         return call.how
-    places = {
-        "bf16": on_device,
-        "fused_qkv_projections": lambda pipeline, device: (
-            pipeline.to(device),
-            pipeline.fuse_qkv_projections(),
-        ),
-        "vae_tiling": lambda pipeline, _: pipeline.vae.enable_tiling(),
-        "model_cpu_offload": lambda pipeline, device: pipeline.enable_model_cpu_offload(
-            device=device
-        ),
-        "sequential_cpu_offload": lambda pipeline, device: pipeline.enable_sequential_cpu_offload(
-            device=device
-        ),
-    }
-    return lambda pipeline, device: [places[one](pipeline, device) for one in call.how]
+
+    def placed(pipeline: Any, device: torch.device) -> None:
+        techniques = set(call.how) if isinstance(call.how, tuple) else set()
+        if "vae_tiling" in techniques:
+            pipeline.vae.enable_tiling()
+        if "model_cpu_offload" in techniques:
+            pipeline.enable_model_cpu_offload(device=device)
+        elif "sequential_cpu_offload" in techniques:
+            pipeline.enable_sequential_cpu_offload(device=device)
+        else:
+            pipeline.to(device)
+        if "fused_qkv_projections" in techniques:
+            pipeline.fuse_qkv_projections()
+
+    return placed
 
 
 def _runs(folder: Path) -> Iterator[Figure]:
@@ -91,7 +91,7 @@ def _runs(folder: Path) -> Iterator[Figure]:
         run = figure.run
         of_the_day = figure.source in _OF_THE_DAY and figure.counter in ("allocated", "shown")
         if of_the_day and isinstance(run, Call) and run.workload.startswith("cogvideox-"):
-            yield replace(figure, run=_with(vae_class, run), name=words(figure))
+            yield replace(figure, run=_with(vae_class, run, figure.card), name=words(figure))
     for tiled, allocated, reserved in ((False, "12.45", "20.91"), (True, "3.59", "5.41")):
         trip = encode(tiled=tiled, vae_class=vae_class, decoded=True)
         name = f"#9333, after{', VAE tiling' if tiled else ''}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from fixtures.workloads import WORKLOADS, Workload, cogvideox, layouts, pixart, sd3, sd15
+from fixtures.workloads import WORKLOADS, Workload, cogvideox, layouts, pixart, sd3, sd15, sdxl
 from fixtures.workloads.base import Kind, quiet
 from fixtures.workloads.calls import Call, Drawing
 from fixtures.workloads.loading import Source
@@ -91,6 +91,12 @@ _COGVIEW4: dict[str, dict[str, Any]] = {
         "attention_bias": True,
         "pad_token_id": 0,
     },
+}
+# GLM's tokenizer begins every text, even an empty one.
+_GLM_CHAT: dict[str, Any] = {
+    "special": ("<|endoftext|>", "[gMASK]"),
+    "max_length": 131072,
+    "starts_with": "[gMASK]",
 }
 # transformer/ of https://huggingface.co/stabilityai/stable-diffusion-3.5-medium and -large-turbo
 _SD35: dict[str, dict[str, Any]] = {
@@ -246,7 +252,7 @@ _COGVIEW4_SOURCE = Source.of(
         ),
         "vae": (layouts.VAE, _COGVIEW4["vae"]),
     },
-    tokenizers={"tokenizer": (layouts.QWEN_TOKENIZER, QWEN_CHAT)},
+    tokenizers={"tokenizer": (layouts.QWEN_TOKENIZER, _GLM_CHAT)},
     scheduler=_FLOW,
     left_out=(),
 )
@@ -254,7 +260,7 @@ _OMNIGEN_SOURCE = Source.of(
     "OmniGenPipeline",
     models={
         "transformer": (layouts.of_diffusers("OmniGenTransformer2DModel"), {}),
-        "vae": (layouts.VAE, WORKLOADS["sdxl"].source.configs["vae"]),
+        "vae": (layouts.VAE, sdxl.PUBLISHED["vae"]),
     },
     tokenizers={"tokenizer": (layouts.QWEN_TOKENIZER, QWEN_CHAT)},
     scheduler=(
