@@ -20,6 +20,8 @@ PROTOCOL = Path(__file__).with_name("protocol.md")
 GROUPS = ("unseen", "seen", "outside")
 _UNITS = {GIB: "GiB", GB: "GB", 1024**2: "MiB"}
 FIGURES = (*UNSEEN, *SEEN)
+PEAKS = ("allocated", "reserved", "shown")
+"""The counters that workspaces are in from an empty card on."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def compared_figure(figure: Figure) -> Compared:
         return Compared(
             group,
             verdicts.kind_of(figure),
-            f"{head}- | - | miss | {figure.reason or reason} |",
+            f"{head}- | - | - | **miss** | {figure.reason or reason} |",
             False,
         )
     ours = found.by_counter[figure.counter]
@@ -58,7 +60,8 @@ def compared_figure(figure: Figure) -> Compared:
     )
     reason = "" if hit else figure.reason or "not found"
     told = "hit" if hit else "**miss**"
-    row = f"{head}{ours / figure.unit:.3f} | {deviation} | {told} | {reason} |"
+    alone = f"{found.exact / figure.unit:.3f}" if figure.counter in PEAKS else ""
+    row = f"{head}{ours / figure.unit:.3f} | {alone} | {deviation} | {told} | {reason} |"
     return Compared(group, verdicts.kind_of(figure), row, hit)
 
 
@@ -159,8 +162,11 @@ _HEADINGS = {
 def _tables(figures: Sequence[Compared], reports: Sequence[Compared]) -> Iterator[str]:
     for group in GROUPS:
         yield f"\n## Figures, {_HEADINGS[group]}\n"
-        yield "| run | of | card | software | published | ours | deviation | | reason of a miss |"
-        yield "|---|---|---|---|---:|---:|---:|---|---|"
+        yield (
+            "| run | of | card | software | published | ours | without workspaces | deviation | |"
+            " reason of a miss |"
+        )
+        yield "|---|---|---|---|---:|---:|---:|---:|---|---|"
         yield from (one.row for one in figures if one.group == group)
     for group in GROUPS:
         yield f"\n## Fits, or out of memory: {_HEADINGS[group]}\n"

@@ -13,7 +13,7 @@ _LEAVES, _MODEL = ("sequential_cpu_offload",), ("model_cpu_offload",)
 _HALF, _TILED_MODEL = ("fp16",), ("vae_tiling", "model_cpu_offload")
 _FOUR: Changes = (("batch", 4),)
 UNSTATED = "not stated"
-_OLDER_VAE = (
+OLDER_VAE = (
     "older VAEs of diffusers kept fewer frames: with that of 0.30.3 within 0.4 % "
     "(`python -m tests.support.published.older`)"
 )
@@ -182,29 +182,29 @@ _FIGURES = (
     _sdxl(Call("sdxl", ("fp16", "vae_slicing"), _FOUR), "15.4"),
     _sdxl(Call("sdxl", ("vae_slicing", *_LEAVES), _FOUR), "11.47"),
     _sdxl(Call("sdxl", placing.tiny_vae, _FOUR), "15.48", name="`sdxl`, tiny VAE, batch 4"),
-    _torchao(Call("cogvideox-5b"), "31.746", "a100-80gb", reason=_OLDER_VAE),
+    _torchao(Call("cogvideox-5b"), "31.746", "a100-80gb", reason=OLDER_VAE),
     _torchao(
-        Call("cogvideox-5b", ("fused_qkv_projections",)), "33.96", "a100-80gb", reason=_OLDER_VAE
+        Call("cogvideox-5b", ("fused_qkv_projections",)), "33.96", "a100-80gb", reason=OLDER_VAE
     ),
     _torchao(
         Call("cogvideox-2b", in_fp16(on_device)),
         "24.511",
         "a100-80gb",
         name="`cogvideox-2b`, fp16",
-        reason=_OLDER_VAE,
+        reason=OLDER_VAE,
     ),
     _torchao(
         Call("cogvideox-2b", in_fp16(fused)),
         "25.142",
         "a100-80gb",
         name="`cogvideox-2b`, fp16, fused projections",
-        reason=_OLDER_VAE,
+        reason=OLDER_VAE,
     ),
-    _torchao(Call("cogvideox-5b", ("vae_tiling", *_LEAVES)), "4.8", "a100-80gb", reason=_OLDER_VAE),
-    _cogvideox(Call("cogvideox-5b"), "33", "a100-80gb", "shown", reason=_OLDER_VAE),
-    _cogvideox(Call("cogvideox-5b", _MODEL), "19", "a100-80gb", "shown", reason=_OLDER_VAE),
-    _cogvideox(Call("cogvideox-5b", _LEAVES), "4", "a100-80gb", "shown", reason=_OLDER_VAE),
-    _cogvideox(Call("cogvideox-5b", _TILED_MODEL), "11", "a100-80gb", "shown", reason=_OLDER_VAE),
+    _torchao(Call("cogvideox-5b", ("vae_tiling", *_LEAVES)), "4.8", "a100-80gb", reason=OLDER_VAE),
+    _cogvideox(Call("cogvideox-5b"), "33", "a100-80gb", "shown", reason=OLDER_VAE),
+    _cogvideox(Call("cogvideox-5b", _MODEL), "19", "a100-80gb", "shown", reason=OLDER_VAE),
+    _cogvideox(Call("cogvideox-5b", _LEAVES), "4", "a100-80gb", "shown", reason=OLDER_VAE),
+    _cogvideox(Call("cogvideox-5b", _TILED_MODEL), "11", "a100-80gb", "shown", reason=OLDER_VAE),
     Figure(
         sources.MEMORY,
         Call("cogvideox-5b", placing.by_kind),
@@ -229,7 +229,7 @@ _FIGURES = (
         "h100",
         name="VAE of CogVideoX bf16, encode",
         measured_on=UNSTATED,
-        reason=_OLDER_VAE,
+        reason=OLDER_VAE,
     ),
     Figure(
         sources.ENCODER,
@@ -238,7 +238,7 @@ _FIGURES = (
         "h100",
         name="VAE of CogVideoX bf16, encode, VAE tiling",
         measured_on=UNSTATED,
-        reason=_OLDER_VAE,
+        reason=OLDER_VAE,
     ),
     _nightly(scripts.denoiser("flux", "bf16"), "22.61 to 22.64", name="denoiser of Flux, bf16"),
     _nightly(scripts.denoiser("flux", "fp8"), "22.18 to 22.19", name="denoiser of Flux, fp8"),

@@ -98,6 +98,8 @@ _GLM_CHAT: dict[str, Any] = {
     "max_length": 131072,
     "starts_with": "[gMASK]",
 }
+# Of its angles, whose values change no memory.
+_OMNIGEN_FACTORS = ("long_factor", "short_factor")
 # transformer/ of https://huggingface.co/stabilityai/stable-diffusion-3.5-medium and -large-turbo
 _SD35: dict[str, dict[str, Any]] = {
     "sd3.5-medium": {
@@ -259,7 +261,10 @@ _COGVIEW4_SOURCE = Source.of(
 _OMNIGEN_SOURCE = Source.of(
     "OmniGenPipeline",
     models={
-        "transformer": (layouts.of_diffusers("OmniGenTransformer2DModel"), {}),
+        "transformer": (
+            layouts.of_diffusers("OmniGenTransformer2DModel"),
+            {"rope_scaling": {"type": "su", **dict.fromkeys(_OMNIGEN_FACTORS, [1.0] * 48)}},
+        ),
         "vae": (layouts.VAE, sdxl.PUBLISHED["vae"]),
     },
     tokenizers={"tokenizer": (layouts.QWEN_TOKENIZER, QWEN_CHAT)},
@@ -311,7 +316,13 @@ def workloads() -> dict[str, Workload]:
         ),
         _workload(
             "mochi",
-            _of_t5("MochiPipeline", "MochiTransformer3DModel", "AutoencoderKLMochi", 256),
+            _of_t5(
+                "MochiPipeline",
+                "MochiTransformer3DModel",
+                "AutoencoderKLMochi",
+                256,
+                scheduler=("FlowMatchEulerDiscreteScheduler", {"invert_sigmas": True}),
+            ),
             (848, 480, 85),
             "video",
             caller=_drawn(),
