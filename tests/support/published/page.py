@@ -17,6 +17,7 @@ from tests.support.published.seen import SEEN
 from tests.support.published.unseen import UNSEEN
 
 PROTOCOL = Path(__file__).with_name("protocol.md")
+FINDINGS = Path(__file__).with_name("findings.md")
 GROUPS = ("unseen", "seen", "outside")
 _UNITS = {GIB: "GiB", GB: "GB", 1024**2: "MiB"}
 FIGURES = (*UNSEEN, *SEEN)
@@ -130,6 +131,7 @@ def page(tell: Callable[[int, int], None] = lambda done, of: None) -> str:
         (
             PROTOCOL.read_text(encoding="utf-8"),
             *totals(figures, reports),
+            FINDINGS.read_text(encoding="utf-8").rstrip(),
             *_tables(figures, reports),
         )
     )

@@ -7,12 +7,13 @@ from functools import partial
 from tests.support.published import placing, scripts, sources
 from tests.support.published.placing import fused, in_fp16, model_offload, naive_unet, on_device
 from tests.support.published.records import GB, MIB, Call, Changes, Counter, Figure
-from tests.support.published.seen import OLDER_VAE, UNSTATED, size
+from tests.support.published.seen import UNSTATED, size
 
 _SLICED = ("fp16", "attention_slicing")
 _TILED = ("bf16", "vae_slicing", "vae_tiling")
 _FOUR: Changes = (("batch", 4),)
 _SMALLER = "cuDNN of torch 1.13 took smaller workspaces: batch 4 reserved hardly more than tensors"
+_OLDER_VAE = "older VAEs of diffusers kept fewer frames, as in the calls beside it that were seen"
 _NEEDED = "a requirement, not a reading on a card that has room for workspaces"
 _PASCAL = "Pascal has no tensor cores, and its fp16 takes workspaces by another rule"
 _NO_CORES = "Pascal has no tensor cores: nothing is taken beside the tensors"
@@ -183,10 +184,10 @@ UNSEEN = (
         reason="a rounded figure of an unnamed tool; tensors alone take 1.5 GiB",
     ),
     _torchao(
-        Call("cogvideox-5b", ("fused_qkv_projections",)), "33.988", card="h100", reason=OLDER_VAE
+        Call("cogvideox-5b", ("fused_qkv_projections",)), "33.988", card="h100", reason=_OLDER_VAE
     ),
-    _torchao(Call("cogvideox-2b"), "24.528", reason=OLDER_VAE),
-    _torchao(Call("cogvideox-2b", ("fused_qkv_projections",)), "25.171", reason=OLDER_VAE),
+    _torchao(Call("cogvideox-2b"), "24.528", reason=_OLDER_VAE),
+    _torchao(Call("cogvideox-2b", ("fused_qkv_projections",)), "25.171", reason=_OLDER_VAE),
     _torchao(Call("cogvideox-5b", on_device), "19.764", counter="loaded", name="`cogvideox-5b`"),
     _torchao(
         Call("cogvideox-5b", fused),
