@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.units import GIB
 from fixtures.scenarios import scenarios
-from fixtures.settings import REPOSITORY
 from fixtures.techniques.published import GB, PUBLISHED, Published, published_of
 from fixtures.workloads import WORKLOADS
 
@@ -36,26 +34,3 @@ def test_each_figure_is_shown_with_its_deviation() -> None:
         "flux-bf16: documented about 36.00 GiB (reserved, a post), "
         "simulated 33.75 GiB (-6.2 %), nvidia-h200 36.00 GiB (+0.0 %)"
     )
-
-
-def documented_row(figure: Published, simulated_bytes: float) -> str:
-    """The figure's row of the table in docs/simulated.md."""
-    cells = (
-        f"`{figure.scenario}`",
-        figure.component,
-        f"{figure.relation} {figure.size_bytes / GIB:.2f}",
-        f"{simulated_bytes / GIB:.2f}",
-        f"{simulated_bytes / figure.size_bytes - 1:+.1%}".replace("%", " %"),
-        figure.source,
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-@pytest.mark.parametrize("figure", PUBLISHED, ids=lambda figure: figure.scenario)
-def test_the_docs_compare_every_figure_with_the_stored_simulation(figure: Published) -> None:
-    scenario = next(it for it in scenarios(list(WORKLOADS)) if it.id == figure.scenario)
-    store = BaselineStore(REPOSITORY / "baselines")
-    entry = store.entry("simulated", scenario.workload.name, scenario.technique.id)
-    assert entry is not None
-    row = documented_row(figure, entry.component_peak_bytes[figure.component])
-    assert row in (REPOSITORY / "docs" / "simulated.md").read_text(encoding="utf-8")

@@ -1,1 +1,1 @@
-"""Published peaks that the rule of modelled peaks had not seen when it was frozen."""
+"""Published figures and reports beside ours: the data and the command of docs/evidence.md."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib.util
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,14 @@ import torch
 
 from fixtures.workloads import cogvideox
 from fixtures.workloads.random_weights import random_model
-from tests.support.published import videos
-from tests.support.published.figures import Counter, Run, fresh_peaks_of
-from tests.support.published.placing import Place, fused, on_device
+from tests.support.published import measuring, scripts, sources, verdicts
+from tests.support.published.page import FIGURES, words
+from tests.support.published.placing import Place
+from tests.support.published.records import Call, Figure, Script
 
 _FILE = "diffusers/models/autoencoders/autoencoder_kl_cogvideox.py"
 _MODULE = "diffusers.models.autoencoders.autoencoder_kl_cogvideox_older"
-_PROFILE = "a100-80gb"
-_VIDEO = (1, 3, 49, 480, 720)
-
-Row = tuple[str, Run, dict[Counter, float]]
+_OF_THE_DAY = (sources.TORCHAO, sources.COGVIDEOX)
 
 
 def older_vae(folder: Path) -> Any:
@@ -40,62 +40,79 @@ def older_vae(folder: Path) -> Any:
     return module.AutoencoderKLCogVideoX
 
 
-def _made(vae_class: Any, dtype: torch.dtype) -> Any:
-    return random_model(
-        lambda: vae_class.from_config(cogvideox.PUBLISHED["vae"]), dtype
-    ).requires_grad_(False)
+def _with(vae_class: Any, call: Call, card: str) -> Script:
+    """The call with this VAE."""
+
+    def script(device: torch.device) -> Callable[[], object]:
+        workload = measuring.changed(call, measuring.device_of(card))
+        pipeline = workload.load(torch.bfloat16)
+        vae = random_model(
+            lambda: vae_class.from_config(cogvideox.PUBLISHED["vae"]), torch.bfloat16
+        )
+        pipeline.vae = vae.requires_grad_(False)
+        _place(call)(pipeline, device)
+        return lambda: workload.draw(pipeline, steps=2)
+
+    return script
 
 
-def _placed(vae_class: Any, place: Place) -> Place:
+def _place(call: Call) -> Place:
+    """How its techniques place it."""
+    if callable(call.how):
+        return call.how
+
     def placed(pipeline: Any, device: torch.device) -> None:
-        pipeline.vae = _made(vae_class, pipeline.vae.dtype)
-        place(pipeline, device)
+        techniques = set(call.how) if isinstance(call.how, tuple) else set()
+        if "vae_tiling" in techniques:
+            pipeline.vae.enable_tiling()
+        if "model_cpu_offload" in techniques:
+            pipeline.enable_model_cpu_offload(device=device)
+        elif "sequential_cpu_offload" in techniques:
+            pipeline.enable_sequential_cpu_offload(device=device)
+        else:
+            pipeline.to(device)
+        if "fused_qkv_projections" in techniques:
+            pipeline.fuse_qkv_projections()
 
     return placed
 
 
-def _encoded_and_decoded(vae_class: Any, *, tiled: bool = False) -> Run:
-    """A video there and back; that #9333 decoded as well is inferred from its figures."""
-
-    def run(device: torch.device) -> None:
-        vae = _made(vae_class, torch.bfloat16).to(device)
-        if tiled:
-            vae.enable_tiling()
-        # Alive until the end, as in a script.
-        video = torch.randn(_VIDEO, dtype=torch.bfloat16, device=device)
-        vae.decode(vae.encode(video).latent_dist.sample())
-
-    return run
-
-
-def _rows(folder: Path) -> list[Row]:
+def _runs(folder: Path) -> Iterator[Figure]:
+    """The figures of CogVideoX, each with the older VAE."""
     vae_class = older_vae(folder)
-    trip = _encoded_and_decoded(vae_class)
+    encode = scripts.cogvideox_encode
     if not hasattr(vae_class, "tiled_encode"):  # before 0.30.3
-        return [("#9333, before", trip, {"allocated": 29.08, "reserved": 30.88})]
-    tiled = _encoded_and_decoded(vae_class, tiled=True)
-    on, together = _placed(vae_class, on_device), _placed(vae_class, fused)
-    return [
-        ("5b bf16", videos.cogvideox_5b(on), {"allocated": 31.746}),
-        ("5b bf16, fused projections", videos.cogvideox_5b(together), {"allocated": 33.96}),
-        ("2b fp16", videos.cogvideox_2b(on), {"allocated": 24.511}),
-        ("2b fp16, fused projections", videos.cogvideox_2b(together), {"allocated": 25.142}),
-        ("#9333, after", trip, {"allocated": 12.45, "reserved": 20.91}),
-        ("#9333, after, VAE tiling", tiled, {"allocated": 3.59, "reserved": 5.41}),
-    ]
+        trip = encode(vae_class=vae_class, decoded=True)
+        first = Figure(sources.ENCODER, trip, "29.08", "a100-80gb", name="#9333, before")
+        yield first
+        yield replace(first, published="30.88", counter="reserved")
+        return
+    for figure in FIGURES:
+        run = figure.run
+        of_the_day = figure.source in _OF_THE_DAY and figure.counter in ("allocated", "shown")
+        if of_the_day and isinstance(run, Call) and run.workload.startswith("cogvideox-"):
+            yield replace(figure, run=_with(vae_class, run, figure.card), name=words(figure))
+    for tiled, allocated, reserved in ((False, "12.45", "20.91"), (True, "3.59", "5.41")):
+        trip = encode(tiled=tiled, vae_class=vae_class, decoded=True)
+        name = f"#9333, after{', VAE tiling' if tiled else ''}"
+        made = Figure(sources.ENCODER, trip, allocated, "a100-80gb", name=name)
+        yield made
+        yield replace(made, published=reserved, counter="reserved")
 
 
 def print_older(folder: Path) -> None:
     """Print each figure."""
-    print("| run | published | modelled | deviation |")
-    print("|---|---:|---:|---:|")
-    for name, run, published in _rows(folder):
-        ours = fresh_peaks_of(_PROFILE, run).modelled
-        for counter, gib in published.items():
-            deviation = f"{ours[counter] / gib - 1:+.1%}"
-            print(
-                f"| {name}, {counter} | {gib:g} | {ours[counter]:.3f} | {deviation} |", flush=True
-            )
+    print("| run | of | published | ours | deviation | |")
+    print("|---|---|---:|---:|---:|---|")
+    for figure in _runs(folder):
+        ours = measuring.taken(figure).by_counter[figure.counter]
+        deviation = f"{verdicts.deviation(figure, ours):+.1%}"
+        hit = "hit" if verdicts.is_hit(figure, ours) else "miss"
+        print(
+            f"| {figure.name} | {figure.counter} | {figure.published} | "
+            f"{ours / figure.unit:.3f} | {deviation} | {hit} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
