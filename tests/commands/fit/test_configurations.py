@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from fixtures.commands.fit.configurations import (
@@ -10,16 +10,14 @@ from fixtures.commands.fit.configurations import (
     SKIPS,
     STORED,
     UNSHOWN,
-    configurations,
+    Search,
     single_techniques,
     why_not_planned,
     why_not_tried,
 )
-from fixtures.records.fit import Configuration
-from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.techniques import CATALOGUE, Technique
+from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload
-from tests.support.fits import way
+from tests.support.fits import trial
 
 Figures = Callable[[tuple[str, ...]], tuple[int, str]]
 
@@ -28,25 +26,20 @@ def tried(
     figures: Figures, workload: Workload = WORKLOADS["flux"]
 ) -> tuple[list[str], list[tuple[str, str]], list[str]]:
     """Names of what was found, what did not run, and everything that was attempted."""
-    attempted: list[str] = []
-
-    def attempt(techniques: Sequence[Technique]) -> Configuration:
-        names = tuple(one.id for one in techniques)
-        attempted.append(" + ".join(names))
-        needed, component = figures(names)
-        return way(names, needed_bytes=needed, peak_in=component)
-
+    names, attempted = [], []
     reasons = [
         (one, why_not_tried(one) or why_not_planned(one, workload))
         for one in single_techniques(workload)
     ]
     planned = [one for one, reason in reasons if not reason]
-    found = list(configurations(workload, planned, attempt))
-    return (
-        [one.name for one in found if isinstance(one, Configuration)],
-        [(one.id, reason) for one, reason in reasons if reason],
-        attempted,
-    )
+    search = Search(workload, planned)
+    while (one := search.next()) is not None:
+        attempted.append(one.name)
+        needed, component = figures(tuple(technique.id for technique in one.techniques))
+        if search.found(one, trial(needed_bytes=needed, peak_in=component)):
+            names.append(one.name)
+    assert len(search) == 0
+    return names, [(one.id, reason) for one, reason in reasons if reason], attempted
 
 
 def test_every_technique_that_has_lines_is_tried_once() -> None:
@@ -119,14 +112,19 @@ def test_a_batch_is_sliced() -> None:
     assert "vae_slicing" not in tried(lambda names: (10, "vae"))[0]
 
 
-def test_what_raises_is_named_with_the_reason() -> None:
-    def attempt(techniques: Sequence[Technique]) -> Configuration:
-        if techniques[0].id == "bf16":
-            raise ScenarioError("flux-bf16", Outcome.BROKEN, "raised ValueError: no")
-        return way(tuple(one.id for one in techniques))
+def test_what_a_technique_leads_to_comes_before_what_people_use_less() -> None:
+    _, _, attempted = tried(lambda names: (10 - len(names), "denoiser"))
+    offloaded = attempted.index("model_cpu_offload")
+    assert attempted[offloaded + 1 : offloaded + 5] == [
+        f"{stored} + model_cpu_offload" for stored in ("layerwise_casting", *STORED)
+    ]
 
-    found = list(configurations(WORKLOADS["flux"], [CATALOGUE["bf16"]], attempt))
-    assert found == [("bf16", "raised ValueError: no")]
+
+def test_tiles_that_did_not_help_once_are_not_tried_with_everything() -> None:
+    _, _, attempted = tried(lambda _: (10, "vae"))
+    assert len([one for one in attempted if one.startswith("vae_tiling + ")]) == 1
+    _, _, attempted = tried(lambda names: (10 - ("vae_tiling" in names), "vae"))
+    assert len([one for one in attempted if one.startswith("vae_tiling + ")]) > 5
 
 
 def test_weights_are_stored_once_and_not_offloaded_layer_by_layer() -> None:

@@ -78,7 +78,7 @@ def test_the_answer_is_a_table_a_program_and_files(
     assert title in " ".join(said.out.split())
     assert "\n\npipeline()\nwritten: " in said.out
     tried = [line.partition(":")[0] for line in said.err.splitlines()]
-    assert tried == ["1/2 fp16", "2/2 model_cpu_offload"]
+    assert tried == ["1/2 fp16", "2/3 model_cpu_offload", "3/3 vae_tiling + model_cpu_offload"]
     record = FITS.read(tmp_path / "report" / "fit.json")
     (card,) = record.cards
     assert [each.name for each in card.ways] == ["fp16", "model_cpu_offload"]
@@ -142,7 +142,7 @@ def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
     said = fit()
     assert said.code == 0
     assert said.err.startswith("1/2 fp16: raised ValueError: no [0 s, about ")
-    assert "2/2 model_cpu_offload: needs 1.00 MiB [0 s]\n" in said.err
+    assert "2/3 model_cpu_offload: needs 1.00 MiB [0 s, about 0 s left]\n" in said.err
     assert "not tried: fp16: raised ValueError: no" in said.out
     assert "Interrupted" not in said.out
 

@@ -12,8 +12,8 @@ import torch
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import find_card
 from fixtures.measuring.state import state_put_back
-from fixtures.measuring.trial import try_configuration
-from fixtures.records.fit import MAX_CONTEXT_BYTES, Configuration, Fit
+from fixtures.measuring.trial import Trial, try_configuration
+from fixtures.records.fit import Configuration, Fit
 from fixtures.records.units import GIB
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import Workload
@@ -39,9 +39,18 @@ class Taken:
 
 
 @cache
-def device_of(card: str, taken_bytes: int = 0) -> SimulatedDevice:
-    """The simulated card, of whose memory so much is taken; what does not fit goes on."""
-    return SimulatedDevice(find_card(card), taken_bytes=taken_bytes)
+def device_of(card: str) -> SimulatedDevice:
+    """The simulated card."""
+    return SimulatedDevice(find_card(card))
+
+
+@cache
+def _trial_device(card: str) -> SimulatedDevice:
+    return SimulatedDevice(find_card(card), trial=True)
+
+
+_FIRST: dict[object, str] = {}
+"""The card that stands for all on which the same kernels run."""
 
 
 @cache
@@ -62,8 +71,14 @@ def changed(call: Call, device: SimulatedDevice) -> Workload:
 @cache
 def way_of(call: Call, card: str) -> Configuration:
     """A call with techniques, as `nox -s fit` tries it."""
+    profile = find_card(card)
+    return _trial_of(call, _FIRST.setdefault(profile.kernels, card)).on(profile)
+
+
+@cache
+def _trial_of(call: Call, card: str) -> Trial:
     assert not callable(call.how)
-    device = device_of(card, MAX_CONTEXT_BYTES)
+    device = _trial_device(card)
     return try_configuration(changed(call, device), [CATALOGUE[one] for one in call.how], device)
 
 
