@@ -19,6 +19,8 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 PIPELINES: dict[str, Any] = FULL_SIZE["pipelines"]
 QUICK = ("SanaPipeline", "StableDiffusionXLImg2ImgPipeline")
+TRIED = [*QUICK, *[name for name in [*PIPELINES][::4] if name not in QUICK]]
+"""Every fourth: `python -m tests.support.configurations` tries all, half an hour."""
 COUNTED = [name for name, pipeline in PIPELINES.items() if "billions" in pipeline]
 IN_WORDS = 0.07
 """What "12B" may be off: it is rounded, and may leave out embeddings."""
@@ -63,7 +65,7 @@ def test_everything_has_a_source_and_is_of_a_class_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in PIPELINES],
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in TRIED],
 )
 def test_a_published_pipeline_is_answered_or_refused_with_its_reason(name: str) -> None:
     (row,) = rows([name])
