@@ -125,3 +125,16 @@ def test_a_matrix_product_on_every_device() -> None:
         "rtx-4090": 0.832,
     }
     assert known.items() <= milliseconds.items()
+
+
+def test_work_is_added_as_often_as_it_is_done_and_taken_away() -> None:
+    once = Roofline(SLOW)
+    once.add(flops=300, moved_bytes=0, number_format="fp32")
+    once.add_copy(20)
+    once.add_copy(30, blocking=False)
+    thrice = once.work.plus(once.work, 2)
+    assert Roofline(SLOW, thrice).compute_bound_s == 9.0
+    assert (thrice.blocking_bytes, thrice.prefetched_bytes) == (60, 90)
+    nothing = Roofline(SLOW, thrice.plus(once.work, -3))
+    assert nothing.bound_s == nothing.launches == 0
+    assert once.launches == 1  # what was added to is as it was
