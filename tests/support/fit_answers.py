@@ -1,4 +1,4 @@
-"""`python -m tests.support.fit_answers` prints the table of docs/fit.md, some twenty minutes.
+"""`python -m tests.support.fit_answers` prints the table of docs/fit.md, some twenty-five minutes.
 
 The fastest way that fits, of the pipelines that people use most on the cards that they ask about.
 """
