@@ -48,7 +48,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=600,
-        env=own_environment(),
+        env={**own_environment(), "COLUMNS": "240"},  # room for every column
         check=False,
     )
 

@@ -259,16 +259,18 @@ def test_a_pipeline_folder_of_one_s_own_is_measured_and_named(tmp_path: Path) ->
 def interrupted(ready: Callable[[str], bool], *arguments: str, **environment: str) -> str:
     """The output of a refresh that is interrupted once a line of it is `ready`."""
     command = [sys.executable, "-m", "pytest", "perf_tests", "-v", *REFRESH, *arguments]
-    with subprocess.Popen(
+    # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    run = subprocess.Popen(
         command,
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env={**own_environment(), **environment},
-        # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as run:
+    )
+    signal.signal(signal.SIGINT, before)
+    with run:
         assert run.stdout is not None
         next(line for line in run.stdout if ready(line))
         run.send_signal(signal.SIGINT)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fixtures.workloads.by_configuration import components
 from fixtures.workloads.by_configuration.composition import composition_of
@@ -64,3 +65,27 @@ def test_a_vae_that_decodes_in_tiles_only_says_so_in_its_code(
     vae = SimpleNamespace(_decode=only if raises else either)
     assert decodes_in_tiles_only(vae) is is_only_way
     assert not decodes_in_tiles_only(None)
+
+
+class Made(TorchDispatchMode):
+    """The devices of all tensors that operations give."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices: set[str] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor):
+            self.devices.add(made.device.type)
+        return made
+
+
+def test_a_model_without_weights_takes_no_memory_not_even_for_a_moment() -> None:
+    with Made() as made:
+        model = components.without_weights(lambda: torch.nn.Linear(64, 64))
+        components.without_weights(lambda: torch.nn.BatchNorm1d(64))
+    assert made.devices == {"meta"}
+    assert model.weight.shape == (64, 64)
