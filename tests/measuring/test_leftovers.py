@@ -16,7 +16,7 @@ import pytest
 from fixtures.settings import REPOSITORY
 from tests.support.running import own_environment
 
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 ENDS = (signal.SIGKILL, signal.SIGTERM)
 RUN = """
 import subprocess, tempfile, time
@@ -90,9 +90,8 @@ def test_what_it_started_and_wrote_goes_with_a_process_and_nothing_else(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("by", ENDS)
-def test_a_run_that_is_killed_while_it_times_leaves_nothing(
-    by: signal.Signals, temporary: Path, tmp_path: Path
+def test_a_run_that_is_terminated_while_it_times_leaves_nothing(
+    temporary: Path, tmp_path: Path
 ) -> None:
     # Not of bf16, which is timed where the processor computes it alone.
     words = ("-k", "test_latency and [storybook-attention_slicing]", "--perf-device", "cpu")
@@ -110,7 +109,6 @@ def test_a_run_that_is_killed_while_it_times_leaves_nothing(
     ) as run:
         for left in ("pymp-*", "perf-process-*"):
             until(lambda left=left: bool(list(temporary.rglob(left))))  # type: ignore[misc]
-        output = ended(run, by, temporary)
-    if by is signal.SIGTERM:
-        assert run.returncode == pytest.ExitCode.INTERRUPTED
-        assert "KeyboardInterrupt" in output
+        output = ended(run, signal.SIGTERM, temporary)
+    assert run.returncode == pytest.ExitCode.INTERRUPTED
+    assert "KeyboardInterrupt" in output
