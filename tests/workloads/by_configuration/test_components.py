@@ -71,7 +71,7 @@ class Made(TorchDispatchMode):
     """The devices of all tensors that operations give."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.devices: set[str] = set()
 
     def __torch_dispatch__(
@@ -86,6 +86,8 @@ class Made(TorchDispatchMode):
 def test_a_model_without_weights_takes_no_memory_not_even_for_a_moment() -> None:
     with Made() as made:
         model = components.without_weights(lambda: torch.nn.Linear(64, 64))
-        components.without_weights(lambda: torch.nn.BatchNorm1d(64))
+        components.without_weights(lambda: torch.nn.Conv2d(64, 64, 1))
     assert made.devices == {"meta"}
     assert model.weight.shape == (64, 64)
+    assert components.without_weights(lambda: torch.nn.BatchNorm1d(2)).running_var.sum() == 2
+    assert torch.empty(1).device.type == "cpu"
