@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.scenarios import left_out, scenarios
+from fixtures.scenarios import covering, left_out, scenarios
 from fixtures.settings import Settings
 from fixtures.suite.selecting import suggestions
 
@@ -56,3 +56,13 @@ def test_a_workload_that_does_not_run_is_told_how_it_does(
 )
 def test_of_a_workload_that_runs_nothing_is_to_be_added(keyword: str, named: list[str]) -> None:
     assert left_out(keyword, "simulated", named) == ""
+
+
+def test_a_covering_part_has_each_technique_and_each_workload() -> None:
+    matrix = scenarios(["sd15", "sdxl", "flux"])
+    part = [scenario for scenario in matrix if scenario.id in covering(matrix)]
+    assert {scenario.technique.id for scenario in part} == {
+        scenario.technique.id for scenario in matrix
+    }
+    assert {scenario.workload.name for scenario in part} == {"sd15", "sdxl", "flux"}
+    assert len(part) == len({scenario.technique.id for scenario in part}) + 1  # sdxl, by one more
