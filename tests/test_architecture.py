@@ -18,6 +18,8 @@ import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
 PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
+BUDGET = {"fixtures": 48_000, "tests": 51_000, "words": 41_000}
+"""Lines of Python in a folder, and words of README, CONTRIBUTING and docs; it only ever falls."""
 WITHOUT_TORCH = ("records", "settings", "verdicts", "metrics", "report")
 RENDERED = ("records", "verdicts", "metrics", "report")
 """The rooms that `report` may import."""
@@ -308,3 +310,36 @@ def test_collecting_the_suite_imports_no_torch(tmp_path: Path) -> None:
     said = collection(tmp_path)
     assert "imported: nothing" in said
     assert "[storybook-fp32]" in said
+
+
+def over_budget(root: Path, budget: Mapping[str, int]) -> list[str]:
+    """What is larger below `root` than its budget allows, a line each."""
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").glob("*.md")]
+    sizes = {
+        name: sum(len(path.read_bytes().splitlines()) for path in (root / name).rglob("*.py"))
+        for name in ("fixtures", "tests")
+    }
+    sizes["words"] = sum(len(page.read_text("utf-8").split()) for page in pages if page.exists())
+    return [
+        f"{name}: {size:,} of {budget[name]:,}"
+        for name, size in sizes.items()
+        if size > budget[name]
+    ]
+
+
+def test_the_project_stays_within_its_budget() -> None:
+    """What is new takes its room from something that goes."""
+    assert over_budget(REPOSITORY, BUDGET) == []
+
+
+def test_a_line_or_a_word_too_many_is_over_budget(tmp_path: Path) -> None:
+    for name in ("fixtures/a/b.py", "tests/c.py", "docs/d.md", "README.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x = 1\n", encoding="utf-8")
+    assert over_budget(tmp_path, {"fixtures": 1, "tests": 1, "words": 6}) == []
+    assert over_budget(tmp_path, {"fixtures": 0, "tests": 0, "words": 5}) == [
+        "fixtures: 1 of 0",
+        "tests: 1 of 0",
+        "words: 6 of 5",
+    ]
