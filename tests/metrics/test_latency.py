@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +13,11 @@ from hypothesis import strategies as st
 
 from fixtures.metrics.latency_tolerances import (
     ABSOLUTE_TOLERANCE,
-    CONTROL_TOLERANCE,
+    FP32_ELSEWHERE,
     FP32_TOLERANCE,
     RATIO_TOLERANCE,
     SIDE_BY_SIDE,
+    TECHNIQUES_ELSEWHERE,
 )
 from fixtures.metrics.latency_verdicts import (
     LATENCY,
@@ -30,9 +30,10 @@ from fixtures.metrics.latency_verdicts import (
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts.case import Case, SideCase
+from fixtures.verdicts.margin import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES, NO_PRIOR, Priors, Spread
 from tests.metrics.cases import ELSEWHERE, NEWER, OTHER_SETS, SCENARIO, case, timed
-from tests.support.runs import HARDWARE, entry, latency, sample, timing
+from tests.support.runs import entry, latency, sample, timing
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 MARGIN = SIDE_BY_SIDE
@@ -56,14 +57,6 @@ def judged(
 
 
 # The ratio to the reference
-
-
-@pytest.mark.parametrize(
-    ("ratio", "outcome"),
-    [(1.5, Outcome.REGRESSION), (1.0, Outcome.INCONCLUSIVE), (0.6, Outcome.IMPROVEMENT)],
-)
-def test_one_process_sees_a_large_change_and_passes_nothing(ratio: float, outcome: Outcome) -> None:
-    assert judged(ratio).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -172,13 +165,41 @@ def test_no_sample_at_all_is_refused() -> None:
 # Sessions and kinds of processor
 
 
-def test_a_loss_that_fails_on_the_same_hardware_may_be_the_processors_elsewhere() -> None:
-    elsewhere = case(hardware=ELSEWHERE, priors=Priors(kind=RATIO_TOLERANCE.kinds))
-    assert judged(1.08, processes=12).outcome is Outcome.REGRESSION
-    unknown = judged(1.08, processes=12, on=elsewhere)
-    assert unknown.outcome is Outcome.PASS
-    assert ", by 1 other kind of processor, 12 processes)" in unknown.sentence
-    assert judged(2.0, on=elsewhere).outcome is Outcome.REGRESSION
+@pytest.mark.parametrize(
+    ("tolerance", "most"),
+    [(FP32_TOLERANCE, FP32_ELSEWHERE), (RATIO_TOLERANCE, TECHNIQUES_ELSEWHERE)],
+)
+def test_on_a_processor_without_samples_a_loss_must_certainly_exceed_what_kinds_differ_by(
+    tolerance: Tolerance, most: float
+) -> None:
+    on = case(entry=CERTAIN, hardware=ELSEWHERE, tolerance=tolerance)
+    for loss, outcome in (
+        (0.9 * most, Outcome.PASS),
+        (most + 0.01, Outcome.INCONCLUSIVE),
+        (1.3 * most, Outcome.REGRESSION),
+        (1 / (1 + 1.3 * most) - 1, Outcome.IMPROVEMENT),
+    ):
+        verdict = judged(1 + loss, processes=12, on=on)
+        assert verdict.outcome is outcome, loss
+        assert verdict.limit == pytest.approx(1 + most)
+        assert ", by other processors" in verdict.sentence
+        finer = "nox -s refresh` on this machine" in verdict.sentence
+        assert finer == ("nox -s compare`" in verdict.sentence) == (outcome is not Outcome.PASS)
+        assert verdict.detail.endswith(", by other processors)")
+    (time,) = (one for one in judge_latency(on, [taking(9999.0)]) if one.metric == LATENCY.name)
+    assert time.outcome is Outcome.NOT_JUDGED
+    assert "no session of this hardware" in time.sentence
+
+
+def test_on_a_processor_without_samples_the_baseline_is_the_mean_over_kinds() -> None:
+    ratios = ((1.0, 1.0), (1.3,), (0.8,))
+    sessions = [
+        latency((ratio,) * 6, hardware={"processor": number})
+        for number, of_kind in enumerate(ratios)
+        for ratio in of_kind
+    ]
+    verdict = judged(1.0, processes=12, on=case(entry=entry(latency=tuple(sessions))))
+    assert verdict.baseline == pytest.approx((1.0 * 1.3 * 0.8) ** (1 / 3))
 
 
 def test_a_kind_with_sessions_of_its_own_is_judged_by_no_other() -> None:
@@ -199,18 +220,6 @@ def limit(on: Case) -> float:
     return verdict.limit / verdict.baseline - 1
 
 
-def test_what_kinds_say_of_this_very_scenario_decides_what_an_unknown_one_is_held_to() -> None:
-    def of(*centres: float) -> Case:
-        kinds = enumerate(centres)
-        sessions = [latency((ratio,) * 6, hardware={"processor": n}) for n, ratio in kinds]
-        return case(entry=entry(latency=tuple(sessions)), priors=Priors(kind=Spread(0.04, 10)))
-
-    alike, different = of(1.0, 1.005, 0.995), of(1.0, 1.3, 0.8)
-    assert limit(alike) < limit(of(1.0)) < limit(different)
-    verdict = judged(1.0, processes=12, on=different)
-    assert verdict.baseline == pytest.approx((1.0 * 1.3 * 0.8) ** (1 / 3))
-
-
 def test_more_sessions_narrow_the_limit_until_it_is_what_matters() -> None:
     def of(sessions: int, deviation: float = 0.015) -> Case:
         stored = entry(latency=(CERTAIN.latency[0],) * sessions)
@@ -222,14 +231,6 @@ def test_more_sessions_narrow_the_limit_until_it_is_what_matters() -> None:
     assert limit(of(4)) == pytest.approx(RATIO_TOLERANCE.margin.regression)
 
 
-def test_a_session_differs_by_more_than_its_processes_tell() -> None:
-    session = Spread(0.015, 20.0)
-    on = case(entry=CERTAIN, priors=Priors(session=session))
-    assert judged(1.05, processes=12, on=case(entry=CERTAIN)).outcome is Outcome.REGRESSION
-    assert judged(1.05, processes=12, on=on).outcome is not Outcome.REGRESSION
-    assert judged(1.15, processes=12, on=on).outcome is Outcome.REGRESSION
-
-
 def test_the_interval_that_is_printed_is_the_one_that_decided() -> None:
     seen: set[Outcome] = set()
 
@@ -239,15 +240,11 @@ def test_the_interval_that_is_printed_is_the_one_that_decided() -> None:
         session=st.floats(0.0, 0.03),
         spread=st.floats(0.0, 0.03),
         processes=st.integers(1, MAX_SAMPLES),
-        hardware=st.sampled_from([HARDWARE, ELSEWHERE]),
     )
-    def check(
-        ratio: float, session: float, spread: float, processes: int, hardware: dict[str, Any]
-    ) -> None:
+    def check(ratio: float, session: float, spread: float, processes: int) -> None:
         stored = timed([math.exp(spread * step) for step in (-1, -0.5, 0, 0.5, 1)])
-        priors = Priors(session=Spread(session, 20.0), kind=Spread(0.01, 10.0))
-        on = case(entry=stored, priors=priors, hardware=hardware)
-        verdict = judged(ratio, processes=processes, on=on)
+        priors = Priors(session=Spread(session, 20.0))
+        verdict = judged(ratio, processes=processes, on=case(entry=stored, priors=priors))
         printed = re.search(r"\[([-+.\d]+), ([-+.\d]+) at ([.\d]+) %\]", verdict.sentence)
         assert printed, verdict.sentence
         low, high = (1 + float(bound) / 100 for bound in printed.groups()[:2])
@@ -314,13 +311,6 @@ def test_a_change_of_twelve_pairs_is_judged_by_the_margin(ratio: float, outcome:
     assert judge_change(SIDES, [sample(ratio)] * 12).outcome is outcome
 
 
-def test_one_pair_decides_nothing_small() -> None:
-    assert judge_change(SIDES, [sample(1.05)]).outcome is Outcome.INCONCLUSIVE
-    sentence = judge_change(SIDES, [sample(1.0)]).sentence
-    assert "a slowdown of up to" in sentence
-    assert "1 pair of processes" in sentence
-
-
 def test_a_gain_of_note_must_be_ruled_out_too() -> None:
     samples = [sample(0.93), sample(0.95)]
     verdict = judge_change(SIDES, samples)
@@ -355,13 +345,6 @@ def test_absolute_latency_is_compared_with_the_baselines_median() -> None:
     assert judge_absolute_latency(skewed, [taking(2.1)]).outcome is Outcome.REGRESSION
 
 
-def test_absolute_latency_is_not_judged_elsewhere_and_says_how_to_change_that() -> None:
-    verdict = judge_absolute_latency(case(hardware=ELSEWHERE), [taking(10_000.0)])
-    assert verdict.outcome is Outcome.NOT_JUDGED
-    assert "no session of this hardware" in verdict.sentence
-    assert "nox -s refresh" in verdict.detail
-
-
 # The absolute time where the clock is steady
 
 
@@ -390,13 +373,6 @@ def test_on_a_steady_clock_absolute_latency_is_judged_by_the_spread_of_processes
     assert "12 processes" in verdict.sentence
     unsteady = replace(STEADY, steady_clock=False)
     assert judge_absolute_latency(unsteady, timings).outcome is Outcome.PASS
-
-
-def test_on_a_steady_clock_one_process_decides_no_small_change() -> None:
-    verdict = judge_absolute_latency(case(steady_clock=True), [timing(judged_ms=102.0)])
-    assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert "a slowdown of up to" in verdict.sentence
-    assert "1 process" in verdict.sentence
 
 
 def test_a_spread_of_latencies_leaves_it_undecided() -> None:
@@ -436,30 +412,3 @@ def test_a_latency_is_the_ratio_and_the_time_itself() -> None:
     assert outcomes(STEADY, timings) == [Outcome.PASS, Outcome.REGRESSION]
     timings = [timing(1.05, judged_ms=100.0)] * 12
     assert outcomes(STEADY, timings) == [Outcome.REGRESSION, Outcome.PASS]
-
-
-def test_against_the_control_workload_a_ratio_may_change_by_more() -> None:
-    assert CONTROL_TOLERANCE.margin.regression > MARGIN.regression
-    ratio = 1 + (CONTROL_TOLERANCE.margin.regression + MARGIN.regression) / 2
-    timings = [timing(ratio)] * 12
-    by_control = case(entry=CERTAIN, tolerance=CONTROL_TOLERANCE)
-    assert outcomes(by_control, timings)[0] is Outcome.PASS
-    assert outcomes(case(entry=CERTAIN), timings)[0] is Outcome.REGRESSION
-
-
-def test_on_another_processor_fp32_is_held_to_less_than_a_technique() -> None:
-    technique, fp32 = (
-        case(entry=CERTAIN, hardware=ELSEWHERE, tolerance=held, priors=Priors(kind=held.kinds))
-        for held in (RATIO_TOLERANCE, FP32_TOLERANCE)
-    )
-    timings = [timing(1.15)] * 12
-    assert outcomes(technique, timings)[0] is Outcome.INCONCLUSIVE
-    assert outcomes(fp32, timings)[0] is Outcome.REGRESSION
-
-
-def test_a_ratio_to_another_frozen_reference_is_no_baseline() -> None:
-    stored = entry(latency=(latency(timing={"frozen reference": "0123abcd"}),))
-    on = case(entry=stored, timing={"frozen reference": "4567cdef"})
-    verdict = judged(1.0, processes=12, on=on)
-    assert verdict.outcome is Outcome.NO_BASELINE
-    assert "(frozen reference 0123abcd; now frozen reference 4567cdef)" in verdict.sentence

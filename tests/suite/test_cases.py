@@ -211,7 +211,7 @@ def test_other_hardware_is_noted_once_and_half_precision_needs_the_same_instruct
         assert case.own_sessions == []
         assert bool(case.sessions) is comparable
     (note,) = found.run.notes
-    assert note.startswith("latency is judged by samples of other processors")
+    assert note.startswith("latency is judged by samples of other processors, so a loss")
     assert "this is Testron 9000, avx2; record its own with: " in note
 
 
@@ -227,7 +227,7 @@ def of_kinds(*centres: Sequence[float]) -> Entry:
     )
 
 
-def test_the_workload_s_other_scenarios_say_how_far_sessions_and_kinds_differ(
+def test_the_workload_s_other_scenarios_say_how_far_sessions_differ(
     tmp_path: Path,
 ) -> None:
     names = ("fp32", "bf16", "sdpa", "channels_last", "torch_compile")
@@ -237,12 +237,9 @@ def test_the_workload_s_other_scenarios_say_how_far_sessions_and_kinds_differ(
         cases(tmp_path / str(number), entries).case(FP16).priors
         for number, entries in enumerate(({}, alike, wild))
     )
-    assert (documented.session, documented.kind) == (SESSIONS_DIFFER, RATIO_TOLERANCE.kinds)
+    assert documented.session == SESSIONS_DIFFER
     assert calm.session.deviation < documented.session.deviation < rough.session.deviation
-    assert calm.kind.deviation < documented.kind.deviation < rough.kind.deviation
-    assert min(calm.session.dof, calm.kind.dof) > documented.kind.dof
-    fp32 = cases(tmp_path / "3", wild).case(FP16.reference).priors
-    assert fp32.kind == FP32_TOLERANCE.kinds, "what it borrows nothing about"
+    assert calm.session.dof > documented.session.dof
 
 
 def test_where_the_clock_is_watched_sessions_are_taken_to_differ_less(tmp_path: Path) -> None:

@@ -225,10 +225,18 @@ def test_a_pass_rules_out_half_as_much_again_as_the_tolerance() -> None:
         assert ratio.limit == pytest.approx(1 + share)
 
 
-def test_another_processor_is_named_beside_whose_limit_it_is() -> None:
-    on = case(own=tolerance("latency", 0.15), hardware=ELSEWHERE)
+@pytest.mark.parametrize(
+    ("share", "limit", "whose"),
+    [(0.15, 1.40, ""), (0.50, 1.50, ", yours: limits.toml, [[tolerance]] 1")],
+)
+def test_elsewhere_only_a_wider_tolerance_is_ones_own(
+    share: float, limit: float, whose: str
+) -> None:
+    on = case(entry=timed([1.0] * 60), own=tolerance("latency", share), hardware=ELSEWHERE)
     ratio, _ = judge_latency(on, [timing()])
-    assert ", yours: limits.toml, [[tolerance]] 1, by 1 other kind of processor" in ratio.sentence
+    assert ratio.limit == pytest.approx(limit)
+    assert f"{whose}, by other processors" in ratio.sentence
+    assert ("yours" in ratio.sentence) == bool(whose)
 
 
 # What became of a file

@@ -18,7 +18,6 @@ from fixtures.verdicts.statistics import (
     Spread,
     between_process_deviation,
     shift_against,
-    shift_elsewhere,
     shift_of,
     speedup_interval,
     spread_of,
@@ -126,12 +125,6 @@ def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
     assert 0.03 < missed / runs < 0.08
 
 
-def test_more_processes_narrow_the_interval() -> None:
-    one, four = (shift_of([Sample(0.1, 0.02)] * count).interval(0.025) for count in (1, 4))
-    assert one.estimate == four.estimate == pytest.approx(math.exp(0.1))
-    assert one.low < four.low < four.estimate < four.high < one.high
-
-
 # What other scenarios say of a spread
 
 
@@ -163,20 +156,6 @@ def test_a_moderated_spread_lies_between_both_and_knows_what_both_know(
     assert moderated.dof == my_freedom + their_freedom
 
 
-def test_what_others_know_narrows_the_interval_of_a_few_processes() -> None:
-    new, baseline = [Sample(0.0, 0.0)], [-0.02, 0.0, 0.02]
-    alone = shift_against(new, [baseline])
-    helped = shift_against(new, [baseline], Priors(Spread(0.02, 40)))
-    assert helped.upper_bound(0.005) < alone.upper_bound(0.005)
-    assert helped.shift == alone.shift
-
-
-def test_a_sample_less_certain_than_processes_differ_counts_with_its_own_uncertainty() -> None:
-    baseline = [-0.02, 0.0, 0.02] * 4
-    calm, unsure = (shift_against([Sample(0.0, error)], [baseline]) for error in (0.001, 0.06))
-    assert unsure.standard_error > calm.standard_error > 0
-
-
 # Both sides measured beside each other
 
 
@@ -200,9 +179,9 @@ def test_others_lend_their_spread_between_sides() -> None:
     assert moderated.lower_bound(0.001) > alone.lower_bound(0.001)
 
 
-# Sessions and kinds of processor
+# Sessions
 
-CERTAIN_PRIORS = Priors(Spread(0.01, 1e9), Spread(0.02, 1e9), Spread(0.05, 1e9))
+CERTAIN_PRIORS = Priors(Spread(0.01, 1e9), Spread(0.02, 1e9))
 """Known so well that no figure changes them."""
 
 
@@ -217,24 +196,6 @@ def test_no_process_makes_the_error_of_sessions_smaller_and_stored_sessions_do(
     of_stored = 0.01**2 / (6 * sessions)
     assert many.standard_error == pytest.approx(math.sqrt(lasting**2 + of_stored), rel=1e-3)
     assert few.standard_error > many.standard_error
-
-
-SESSION = st.lists(LOGS, min_size=1, max_size=4)
-
-
-@WIDE
-@given(st.lists(st.lists(SESSION, min_size=1, max_size=3), min_size=1, max_size=4))
-def test_a_new_kind_is_expected_where_the_mean_kind_is_and_never_better_known_than_one_of_those(
-    kinds: list[list[list[float]]],
-) -> None:
-    shift = shift_elsewhere([Sample(0.0, 0.0)], kinds, CERTAIN_PRIORS)
-    means = [np.mean([np.mean(session) for session in kind]) for kind in kinds]
-    assert shift.shift == pytest.approx(-np.mean(means), abs=1e-9)
-    known = shift_against([Sample(0.0, 0.0)], kinds[0], CERTAIN_PRIORS)
-    spread = 0.05**2 * (1 + 1 / len(kinds))
-    assert shift.standard_error**2 >= spread * (1 - 1e-6)
-    if len(kinds) == 1:
-        assert shift.standard_error**2 == pytest.approx(known.standard_error**2 + spread, rel=1e-3)
 
 
 def test_sessions_that_differ_by_more_than_is_documented_widen_the_error() -> None:
