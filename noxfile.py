@@ -174,21 +174,9 @@ def bisect(session: nox.Session) -> None:
 
 
 @in_environment()
-def replay(session: nox.Session) -> None:
-    """What each commit changed: nox -s replay -- --checkout ../diffusers --since DATE -k ..."""
-    measure(session, "-m", "fixtures.commands.replay", *(session.posargs or ["--help"]))
-
-
-@in_environment()
 def fit(session: nox.Session) -> None:
     """Does it fit a card, and which way comes first: nox -s fit -- flux --card rtx-4090."""
     measure(session, "-m", "fixtures.commands.fit", *(session.posargs or ["--help"]))
-
-
-@in_environment()
-def releases(session: nox.Session) -> None:
-    """Which workloads run on which releases: nox -s releases -- --output docs/releases.md."""
-    measure(session, "-m", "fixtures.commands.releases", *session.posargs)
 
 
 @in_environment()

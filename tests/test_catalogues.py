@@ -19,7 +19,6 @@ from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.configurations import single_techniques
-from fixtures.commands.replay import __main__ as replay
 from fixtures.devices.kinds import KINDS
 from fixtures.measuring.fresh_process import FreshProcess
 from fixtures.records.outcome import Outcome
@@ -229,7 +228,6 @@ def arguments_of(*own: str) -> dict[str, tuple[Callable[[list[str]], int], list[
         "fit": (fit.main, ["storybook", "--card", "rtx-4090", *own]),
         "compare": (compare.main, [*sides, *own]),
         "bisect": (bisect.main, [*ends, *own]),
-        "replay": (replay.main, ["--checkout", ".", "--since", "2026-01-01", *own]),
         "power": (power.main, ["collect", "samples.jsonl", "--minutes", "0", *own]),
     }
 

@@ -160,10 +160,7 @@ def test_the_tests_are_the_short_ones_unless_others_are_asked_for(
     [
         ("perf", ["pytest", "perf_tests"]),
         ("refresh", ["pytest", "perf_tests", "--perf-update-baselines"]),
-        *(
-            (name, [f"fixtures.commands.{name}"])
-            for name in ("compare", "bisect", "replay", "fit", "releases")
-        ),
+        *((name, [f"fixtures.commands.{name}"]) for name in ("compare", "bisect", "fit")),
         ("power", ["fixtures.studies.power"]),
     ],
 )

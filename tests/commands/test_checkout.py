@@ -13,11 +13,9 @@ from fixtures.commands.checkout import (
     GitError,
     check_out,
     commits_between,
-    commits_since,
     git,
     remove_worktree,
 )
-from fixtures.commands.errors import CommandError
 from tests.support.tiny_package import TinyPackage
 
 
@@ -48,44 +46,10 @@ def subjects(commits: list[Commit]) -> str:
     return "".join(commit.subject.split()[1] for commit in commits)
 
 
-@pytest.mark.parametrize(("every", "numbers"), [(1, "01234"), (2, "024"), (3, "14")])
-def test_every_nth_commit_is_taken_and_the_last_one_always(
-    package: TinyPackage, every: int, numbers: str
-) -> None:
-    commits = commits_since(package.folder, "2000-01-01", "HEAD", every)
-    assert subjects(commits) == numbers
-    assert [commit.pull_request for commit in commits] == [f"10{number}" for number in numbers]
-
-
-def test_commits_that_change_nothing_installed_are_left_out(tmp_path: Path) -> None:
-    package = TinyPackage(tmp_path / "tiny")
-    package.commit("first")
-    who = ("-c", "user.name=T", "-c", "user.email=t@example.com")
-    for name in ("src/a.py", "docs/index.md", "setup.py", "tests/test_a.py", "src/docs/b.py"):
-        file = package.folder / name
-        file.parent.mkdir(exist_ok=True, parents=True)
-        file.write_text("")
-        git(package.folder, "add", ".")
-        git(package.folder, *who, "commit", "--quiet", "--message", name)
-    commits = commits_since(package.folder, "2000-01-01", "HEAD", 1)
-    assert [one.subject for one in commits] == ["first", "src/a.py", "setup.py", "src/docs/b.py"]
-
-
-def test_too_few_commits_and_what_git_refuses_are_said(package: TinyPackage) -> None:
-    with pytest.raises(
-        CommandError, match="has 0 commits of its package since 2090-01-01 up to HEAD"
-    ):
-        commits_since(package.folder, "2090-01-01", "HEAD", 1)
-    with pytest.raises(CommandError, match="give an earlier --since, or a smaller --every"):
-        commits_since(package.folder, "2000-01-01", "HEAD", 9)
+def test_a_revision_that_git_does_not_know_is_said(package: TinyPackage) -> None:
     for revisions in (("nowhere", "HEAD"), ("HEAD", "nowhere")):
         with pytest.raises(GitError, match="nowhere"):
             commits_between(package.folder, *revisions)
-
-
-def test_a_commit_without_a_pull_request_has_none() -> None:
-    commit = Commit("0" * 40, "2026-01-01T00:00:00+00:00", "Release: v0.37 (#1) post")
-    assert commit.pull_request == ""
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from fixtures.commands.report import main
 from fixtures.records.codec import RecordError
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
-from fixtures.records.run import RESULTS, NegativeControl, RunRecord
+from fixtures.records.run import RESULTS, RunRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from tests.support.odd import ODD, Place, places, spoilt
@@ -72,7 +72,6 @@ RUN = run_record(
     ),
     notes=["a note"],
     claims={"hold": 1},
-    negative_controls={"storybook": [NegativeControl("black", 0.1, IMAGE)]},
 )
 DOCUMENT = json.loads(RESULTS.dump(RUN))
 
@@ -186,5 +185,3 @@ def test_a_pipe_is_refused(
     assert capsys.readouterr().err == (
         f"report: {pipe} cannot be read (it is not a regular file)\n"
     )
-    assert main(["--history", str(tmp_path), "--perf-report", str(tmp_path / "out")]) == 2
-    assert "is not a regular file" in capsys.readouterr().err

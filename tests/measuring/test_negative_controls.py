@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.measuring.negative_controls import (
-    MISTAKES,
-    negative_controls,
-)
+from fixtures.measuring.negative_controls import MISTAKES
 from fixtures.scenarios import scenarios
 from fixtures.studies.calibration import (
     HIGHEST,
@@ -24,8 +19,6 @@ from fixtures.studies.calibration import (
     highest_controls,
     suggested_min_ssim,
 )
-from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, fake_scenario
 
 NAMES = (
     "other seed",
@@ -101,7 +94,7 @@ def test_min_ssim_follows_from_the_largest_harmless_deviation(
     assert suggested_min_ssim(lowest) == follows
 
 
-# Mistakes, and what a report shows of them
+# Mistakes
 
 
 class Configured:
@@ -159,19 +152,3 @@ def test_a_scheduler_of_flows_alone_takes_the_flow_for_the_image() -> None:
     torch.testing.assert_close(mistaken, right)
     assert torch.equal(stepped(noisy - image), right)
     assert "step" not in vars(scheduler)
-
-
-def test_a_report_shows_the_first_image_of_each_control_and_its_ssim(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    drawn = {"black": np.zeros_like(IMAGES), "itself": IMAGES}
-    monkeypatch.setattr(
-        "fixtures.measuring.negative_controls.negative_control_images", lambda *_: drawn
-    )
-    reference = fake_scenario(lambda: None, "fp32")
-    black, itself = negative_controls(reference, FakeDevice(), IMAGES)
-    assert (black.name, itself.name) == ("black", "itself")
-    assert math.isnan(black.ssim), "what is no image has none"
-    assert itself.ssim == 1.0
-    assert itself.image.startswith("data:image/")
-    assert itself.image != black.image

@@ -12,7 +12,7 @@ from fixtures.records.counts import Counts
 from fixtures.records.instructions import Instructions
 from fixtures.records.likeness import Likeness
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
+from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Evidence, Group, Interval, Timing
 
@@ -132,14 +132,6 @@ RUNS = st.builds(
     ),
     notes=st.lists(NAMES, unique=True, max_size=3),
     claims=st.dictionaries(NAMES, st.integers(1, 9), max_size=3),
-    negative_controls=st.dictionaries(
-        NAMES,
-        st.lists(
-            st.builds(NegativeControl, NAMES, FIGURES, st.just("data:image/webp;base64,AAAA")),
-            max_size=2,
-        ),
-        max_size=2,
-    ),
     recorded_at=NAMES,
     commit=NAMES,
 )

@@ -281,7 +281,6 @@ RECORD = "scenarios/storybook-fp16"
         ("notes", "a note"),
         ("claims", {"hold": "many"}),
         ("claims", {"hold": 1.5}),
-        ("negative_controls", {"storybook": [{"name": "black", "ssim": 0.1, "image": "http://x"}]}),
         ("recorded_at", 1),
         ("surprise", 1),
         ("scenarios", []),

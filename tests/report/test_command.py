@@ -88,9 +88,7 @@ def test_without_arguments_the_help_is_printed_and_nothing_is_wrong(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["results.json", "--history", "runs"], "--history"),
-        (["--perf-strict"], "give either results files or --history DIR"),
-        (["--merge", "--history", "runs"], "--merge"),
+        (["--perf-strict"], "give results files"),
         (["results.json", "--output", "x"], "--output"),
         (["results.json", "--perf-rep", "x"], "--perf-rep"),
     ],
@@ -153,7 +151,6 @@ def test_a_report_needs_none_of_the_packages_that_measuring_needs(tmp_path: Path
     arguments = (stored(tmp_path / "results.json"), "--perf-report", str(tmp_path / "out"))
     assert in_an_environment_without(HEAVY, *arguments) == 0
     assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert in_an_environment_without(HEAVY, "--history", str(tmp_path)) == 0
 
 
 def test_an_import_that_the_light_environment_lacks_would_be_noticed(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from fixtures.report.summary import LIMIT, markdown
 from tests.support.running import run_suite
 from tests.support.runs import run_record, scenario_record, verdict
 
-NAMES = ["results.json", "summary.md", "report.html", "badge.json"]
+NAMES = ["results.json", "summary.md", "report.html"]
 
 
 def scenario(technique: str, outcome: Outcome, sentence: str = "why") -> ScenarioRecord:

@@ -15,7 +15,7 @@ from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.run import NegativeControl, RunRecord, ScenarioRecord
+from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
@@ -314,15 +314,6 @@ def test_calls_on_the_host_are_listed_by_package_and_function() -> None:
         assert words in text
     assert text.index("diffusers/a.py:forward") < text.index("diffusers/b.py:step")
     assert "Calls on the host" not in read(run_record(fp32())).text
-
-
-def test_negative_controls_are_shown_with_their_similarity_or_as_no_image() -> None:
-    controls = [NegativeControl("<grey>", 0.123, BLACK), NegativeControl("black", math.nan, BLACK)]
-    reader = read(replace(RUN, negative_controls={"storybook": controls}))
-    assert "<grey> 0.1230" in reader.text
-    assert "black: not an image" in reader.text
-    # A black square shows nothing.
-    assert [image["alt"] for image in shown_images(reader)] == ["storybook, <grey>"]
 
 
 def pictures(run: RunRecord, name: str) -> list[tuple[str | None, str | None]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
@@ -267,17 +266,16 @@ def test_a_page_of_github_s_that_cannot_be_written_is_a_line_and_no_failure(tmp_
     assert RESULTS.read(report / "results.json").scenarios
 
 
-def test_on_github_a_failure_is_an_annotation_and_the_badge_is_red(
+def test_on_github_a_failure_is_an_annotation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = tmp_path / "src/diffusers/models/a.py"
     module.parent.mkdir(parents=True)
     module.write_text("")
     monkeypatch.setattr(plugin, "editable_checkouts", lambda: [tmp_path])
-    report = ("--perf-report", str(tmp_path / "report"))
     result = run(
         tmp_path,
-        *("-k", f"test_counters and {BF16}", *report),
+        *("-k", f"test_counters and {BF16}"),
         environment={
             "GITHUB_ACTIONS": "true",
             "FAKE_IDLE": "storybook-bf16",
@@ -289,23 +287,6 @@ def test_on_github_a_failure_is_an_annotation_and_the_badge_is_red(
     where = "file=src/diffusers/models/a.py,line=12"
     title = "storybook-bf16%3A not active (activation)"
     assert line.startswith(f"::error {where},title={title}::storybook-bf16: not in effect: off (")
-    badge = json.loads((tmp_path / "report" / "badge.json").read_text())
-    assert badge["message"] == "1 failed"
-
-
-def test_the_badge_of_an_interrupted_run_is_red(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whose every verdict up to there passed."""
-
-    def finish(session: pytest.Session, exitstatus: int) -> None:
-        session.exitstatus = pytest.ExitCode.INTERRUPTED
-
-    monkeypatch.setattr(plugin, "finish", finish)
-    options = ("-k", f"test_activation and {BF16}", "--perf-report", str(tmp_path / "report"))
-    run(tmp_path, *options)
-    badge = json.loads((tmp_path / "report" / "badge.json").read_text())
-    assert badge["message"] == "run failed"
 
 
 # A failure while a fixture measures

@@ -28,9 +28,8 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.suite import measurements as module
 from fixtures.suite.claims import Claims
-from fixtures.suite.measurements import CONTROLS_UP_TO_S, Measurements
+from fixtures.suite.measurements import Measurements
 from fixtures.techniques.technique import less
 from fixtures.verdicts.case import Case
 from tests.support.fake_device import FakeDevice
@@ -459,20 +458,6 @@ def test_images_are_kept_for_a_report_alone() -> None:
     assert unseen.flip_maps == {}
     kept = Bench(keep_images=True, stored_images=stored).measurements.drawn(SCENARIO)
     assert len(kept.images) == len(kept.stored_images) == 1
-
-
-@pytest.mark.parametrize(("call_s", "shown"), [(CONTROLS_UP_TO_S - 1, 1), (CONTROLS_UP_TO_S, 0)])
-def test_a_quick_reference_s_negative_controls_are_kept_too(
-    call_s: float, shown: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "negative_controls", lambda *_: ["a control"])
-    bench, _ = with_frozen(IMAGES[:1], monkeypatch)
-    bench.shown["fp32"] = {"call_s": call_s}
-    bench.measurements.keep_images = True
-    bench.measurements.drawn(SCENARIO)
-    assert bench.measurements.run.negative_controls == {}
-    bench.measurements.drawn(REFERENCE)
-    assert len(bench.measurements.run.negative_controls) == shown
 
 
 # Seams

@@ -154,7 +154,6 @@ def pytest_configure(config: pytest.Config) -> None:
     PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     # What was measured of real images says nothing of these.
     PATCH.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
-    PATCH.setattr("fixtures.suite.measurements.negative_controls", lambda *_: [])
     PATCH.setattr("fixtures.measuring.sampler.reference_of", lambda *_: FakeTimed(lambda n: 0.1))
     PATCH.setattr(
         "fixtures.measuring.sampler.candidate_of",

@@ -229,7 +229,6 @@ def test_both_sides_are_written(compare: Compare, tmp_path: Path) -> None:
         "results.json",
         "summary.md",
         "report.html",
-        "badge.json",
         "base.json",
     }
     base, head = (RESULTS.read(folder / name) for name in ("base.json", "results.json"))

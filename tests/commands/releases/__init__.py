@@ -1,1 +1,0 @@
-"""Tests of `fixtures/commands/releases`."""
