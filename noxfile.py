@@ -66,8 +66,8 @@ def tests(session: nox.Session) -> None:
 def libraries(session: nox.Session) -> None:
     """Tests of techniques by optional libraries; the other sessions run without them."""
     install(session, *with_groups("tests", "quantization", "optional"))
-    names = ("techniques/test_half_done_quantized", "techniques/test_optional")
-    tried = [f"tests/{name}.py" for name in (*names, "studies/no_ops/test_libraries")]
+    names = ("test_half_done_quantized", "test_optional")
+    tried = [f"tests/techniques/{name}.py" for name in names]
     session.run("pytest", *tried, "--benchmark-disable", *session.posargs)
 
 
@@ -177,12 +177,6 @@ def bisect(session: nox.Session) -> None:
 def fit(session: nox.Session) -> None:
     """Does it fit a card, and which way comes first: nox -s fit -- flux --card rtx-4090."""
     measure(session, "-m", "fixtures.commands.fit", *(session.posargs or ["--help"]))
-
-
-@in_environment()
-def power(session: nox.Session) -> None:
-    """How often latency verdicts err here: nox -s power -- collect FILE, ... -- replay FILE."""
-    measure(session, "-m", "fixtures.studies.power", *(session.posargs or ["--help"]))
 
 
 @nox.session(default=False)

@@ -248,7 +248,7 @@ def test_every_name_in_a_layer_exists() -> None:
         ("fixtures.helpers", "", "is in no layer"),
         (
             "fixtures.commands.refresh",
-            "def f():\n    from fixtures.studies.power.load import load",
+            "def f():\n    from fixtures.studies.calibration import main",
             "nothing imports a study",
         ),
         (

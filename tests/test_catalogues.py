@@ -25,7 +25,6 @@ from fixtures.records.outcome import Outcome
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import BASELINES, Settings, SettingsError
 from fixtures.studies import calibration
-from fixtures.studies.power import __main__ as power
 from fixtures.suite.cases import check_catalogues
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, default_workloads
@@ -228,7 +227,6 @@ def arguments_of(*own: str) -> dict[str, tuple[Callable[[list[str]], int], list[
         "fit": (fit.main, ["storybook", "--card", "rtx-4090", *own]),
         "compare": (compare.main, [*sides, *own]),
         "bisect": (bisect.main, [*ends, *own]),
-        "power": (power.main, ["collect", "samples.jsonl", "--minutes", "0", *own]),
     }
 
 
@@ -246,7 +244,6 @@ def test_every_command_loads_what_it_is_given(
     said = capsys.readouterr().err
     assert f"--perf-catalogue {path}, line 1 raises RuntimeError: it was imported" in said
     assert said.count("\n") == 1
-    assert [*tmp_path.glob("*.jsonl")] == []
 
 
 def run_own(path: Path, *options: str) -> str:

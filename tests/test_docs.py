@@ -291,9 +291,8 @@ def test_the_checker_sees_what_is_not_there(text: str, complaint: str, checker: 
     [
         ("`nox -s perf -- --perf-none`", "perf: unrecognized arguments: --perf-none"),
         ("`nox -s perf -- --perf-shard 3/2`", "perf: --perf-shard"),
-        ("`nox -s power -- collect x --none 3`", "power: unrecognized arguments: --none 3"),
         ("`nox -s bisect -- --metric none`", "bisect: argument --metric: invalid choice: 'none'"),
-        ("`python -m fixtures.studies.no_ops --none`", "fixtures.studies.no_ops: unrecognized"),
+        ("`python -m fixtures.studies.calibration --none`", "fixtures.studies.calibration: "),
     ],
 )
 def test_what_a_parser_refuses_is_a_complaint(text: str, complaint: str, checker: Checker) -> None:

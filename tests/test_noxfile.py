@@ -161,7 +161,6 @@ def test_the_tests_are_the_short_ones_unless_others_are_asked_for(
         ("perf", ["pytest", "perf_tests"]),
         ("refresh", ["pytest", "perf_tests", "--perf-update-baselines"]),
         *((name, [f"fixtures.commands.{name}"]) for name in ("compare", "bisect", "fit")),
-        ("power", ["fixtures.studies.power"]),
     ],
 )
 def test_everything_that_measures_runs_in_one_environment(

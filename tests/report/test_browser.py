@@ -13,16 +13,18 @@ import pytest
 from fixtures.records.fit import Fits
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32
+from fixtures.records.outcome import Outcome
+from fixtures.records.run import RunRecord
+from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
 from fixtures.report.fit_page import fit_page
 from fixtures.report.fit_table import COLUMNS
 from fixtures.report.page import page
-from tests.benchmarks.report import large_run
 from tests.report.test_page import REFRESH, SEEN, UNSEEN, fp16, illustrated_run
 from tests.support.browser import FOUND, MISSING, chromium
 from tests.support.fits import fit, way
 from tests.support.running import run_suite
-from tests.support.runs import run_record, scenario_record
+from tests.support.runs import MIB, run_record, scenario_record, timing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -264,6 +266,28 @@ def test_a_screen_scrolls_the_table_and_not_the_page_and_each_scenario_shows_its
     ).first.get_attribute("src")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.locator("[data-name=storybook-bf16] .thumb").count() == 0
+
+
+def large_run(scenarios: int = 1000) -> RunRecord:
+    """A run of so many scenarios with rounds, ratios and verdicts, over ten workloads."""
+    return run_record(
+        *(
+            scenario_record(
+                f"technique{number // 10}",
+                Outcome.REGRESSION if number % 50 == 0 else Outcome.PASS,
+                workload=f"workload{number % 10}",
+                family=f"family{number % 7}",
+                wall_ms=100.0 + number,
+                speedup=Interval(1.0 + number / 1000, 0.9, 1.2),
+                peak_bytes=(number + 1) * MIB,
+                reference_peak_bytes=2**30,
+                ssim=0.99,
+                timings=[timing(ratio, pairs=15) for ratio in (1.0, 1.01)],
+                baseline_ratios=[0.99, 1.0, 1.01],
+            )
+            for number in range(scenarios)
+        )
+    )
 
 
 def test_a_thousand_scenarios_open_filter_and_scroll(browser: Browser, tmp_path: Path) -> None:

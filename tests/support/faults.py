@@ -11,7 +11,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +21,6 @@ import pytest
 from fixtures.devices import Device
 from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, open_rounds
 from fixtures.scenarios import Scenario
-from fixtures.studies.power.losses import LOOP, before_each_call, counted_function
 from fixtures.techniques.registry import CATALOGUE
 from fixtures.techniques.technique import Application
 from fixtures.techniques.wrapping import CalledWithin, Wrapped
@@ -189,9 +189,27 @@ def _empty_the_cache(pipeline: Any) -> None:
         _before_forward(module, lambda: torch.cuda.empty_cache())
 
 
+def _before_each_call(pipeline: Any, do: Callable[[], object]) -> None:
+    """Call the function at the start of each of the pipeline's calls, when its steps are set."""
+    set_timesteps = pipeline.scheduler.set_timesteps
+
+    @wraps(set_timesteps)  # pipelines read its signature
+    def start(*args: Any, **kwargs: Any) -> Any:
+        do()
+        return set_timesteps(*args, **kwargs)
+
+    pipeline.scheduler.set_timesteps = start
+
+
 def _loop(pipeline: Any) -> None:
     """Two thousand iterations of code that is counted: a loop of the suite's own is not."""
-    loop = counted_function(LOOP, "loop", "looping.py")
+    import diffusers
+
+    source = "def loop(times):\n    for _ in range(times):\n        pass\n"
+    namespace: dict[str, Any] = {}
+    path = Path(str(diffusers.__file__)).parent / "models/looping.py"
+    exec(compile(source, str(path), "exec"), namespace)  # noqa: S102 - a text of this function
+    loop = namespace["loop"]
     _before_forward(pipeline.unet, lambda: loop(2000))
 
 
@@ -209,7 +227,7 @@ def _sleep_in_late_steps(pipeline: Any) -> None:
         if taken > 3:
             time.sleep(0.1)
 
-    before_each_call(pipeline, start)
+    _before_each_call(pipeline, start)
     _before_forward(pipeline.unet, step)
 
 
@@ -224,7 +242,7 @@ def _grow(pipeline: Any) -> None:
         nonlocal calls
         calls += 1
 
-    before_each_call(pipeline, start)
+    _before_each_call(pipeline, start)
     parse = partial(version.parse, torch.__version__)
     _before_forward(pipeline.unet, lambda: [parse() for _ in range(10 * calls)])
 
