@@ -27,19 +27,3 @@ def test_a_folder_of_configurations_is_recorded_and_then_judged(tmp_path: Path) 
     assert judged.returncode == pytest.ExitCode.OK, judged.stdout
     assert "1 judged: 1 passed" in judged.stdout
     assert RESULTS.read(report / "results.json").weights == str(folder)
-
-
-def test_baselines_that_are_stored_with_the_suite_are_not_for_it(tmp_path: Path) -> None:
-    folder = write_pipeline("DDIMPipeline", tmp_path / "faces")
-    refused = run_suite(*SIMULATED, f"--perf-weights={folder}", "--collect-only", "-q")
-    assert refused.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "--perf-weights needs --perf-baselines DIR" in refused.stderr
-
-
-@pytest.mark.parametrize("weights", ["/no/such/folder", "."])
-def test_what_is_no_pipeline_ends_the_run_with_one_sentence(weights: str, tmp_path: Path) -> None:
-    options = (*SIMULATED, f"--perf-weights={weights}", f"--perf-baselines={tmp_path}")
-    refused = run_suite(*options, "--collect-only", "-q")
-    assert refused.returncode == pytest.ExitCode.USAGE_ERROR
-    assert refused.stderr.count("ERROR:") == 1
-    assert "Traceback" not in refused.stdout + refused.stderr

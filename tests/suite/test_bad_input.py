@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,16 +13,19 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from fixtures.records.run import RESULTS
 from fixtures.settings import REPOSITORY
+from fixtures.suite.session import PerfSession
 from tests.support import fake_bench
 from tests.support.running import own_environment, run_here, run_suite
+from tests.test_settings import given_options
 
 QUICK = "[storybook-fp32] and test_activation"
-SIMULATED = ("--perf-device", "simulated", "--perf-workload", "storybook")
 STORED = REPOSITORY / "baselines" / "cpu"
 REFRESH_COMMAND = "nox -s refresh -- --perf-reason WHY"
 REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
@@ -34,30 +38,8 @@ REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
             ["--perf-device", "tpu"],
             "--perf-device 'tpu' is unknown; use auto, cpu, cuda, simulated.",
         ),
-        (["--perf-device", "cuda", "--perf-workload", "storybook"], "CUDA"),
-        (["--perf-workload", "sd99"], "--perf-workload: Workload 'sd99' is unknown; known:"),
-        (["--perf-workload", "FLX"], "Workload 'FLX' is unknown; did you mean flux?"),
-        (
-            [*SIMULATED, "--perf-profile", "rtx4090"],
-            "--perf-profile: there is no simulated device 'rtx4090'; did you mean rtx-4090?",
-        ),
-        (["--perf-weights", "my/pipeline"], "--perf-weights needs --perf-baselines DIR"),
-        (["--perf-weights", "nowhere"], "'nowhere' is neither a folder here nor a hub id; give"),
-        (["--perf-catalogue=mine.py"], "--perf-catalogue needs --perf-baselines DIR"),
-        (["--perf-catalogue=mine.py", "--perf-baselines=mine"], "mine.py does not exist; give"),
-        (["--perf-expect-device", "nvidia-h200"], "the device found is 'cpu'"),
-        (["--perf-expect-device", ""], "--perf-expect-device is empty, perhaps from an unset"),
-        (["--perf-baselines="], "--perf-baselines is empty, perhaps from an unset variable"),
-        (["--perf-limits", "none.toml"], "--perf-limits none.toml cannot be read (No such file"),
-        (["--perf-limits", "README.md"], "--perf-limits README.md is not TOML: "),
         (["-n", "2"], "-n is refused on the CPU"),
         (["--tx", "2*popen", "--dist", "load"], "-n is refused on the CPU"),
-        (["--perf-baselines", "README.md"], "is a file; give a folder"),
-        (
-            ["--perf-sweep", "mag_cache.threshold=0.1"],
-            "no workload of this run has 'mag_cache'; choose one that has it with --perf-workload",
-        ),
-        (["--perf-sweep", "fp16.dtype=8"], "--perf-sweep fp16.dtype=8: technique 'fp16' has no"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -68,6 +50,55 @@ def test_an_unusable_option_ends_the_run_with_a_sentence(
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
     assert sentence in result.stderr + result.stdout
     assert "Traceback" not in result.stderr + result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"perf_device": "cuda", "perf_workload": ["storybook"]},
+            "choose --perf-device cpu",
+        ),
+        ({"perf_workload": ["sd99"]}, "--perf-workload: Workload 'sd99' is unknown; known:"),
+        ({"perf_workload": ["FLX"]}, "Workload 'FLX' is unknown; did you mean flux?"),
+        (
+            {"perf_device": "simulated", "perf_profile": "rtx4090"},
+            "--perf-profile: there is no simulated device 'rtx4090'; did you mean rtx-4090?",
+        ),
+        ({"perf_weights": "my/pipeline"}, "--perf-weights needs --perf-baselines DIR"),
+        ({"perf_weights": "nowhere"}, "'nowhere' is neither a folder here nor a hub id; give"),
+        ({"perf_catalogue": ["mine.py"]}, "--perf-catalogue needs --perf-baselines DIR"),
+        (
+            {"perf_catalogue": ["mine.py"], "perf_baselines": "mine"},
+            "mine.py does not exist; give",
+        ),
+        ({"perf_device": "cpu", "perf_expect_device": "h200"}, "the device found is 'cpu'"),
+    ],
+    ids=str,
+)
+def test_what_a_run_cannot_begin_with_is_one_sentence(given: dict[str, Any], sentence: str) -> None:
+    """Values that are none at all are refused in `tests/test_settings.py`."""
+    config: Any = SimpleNamespace(getoption=given_options(**given))
+    with pytest.raises(pytest.UsageError) as caught:
+        PerfSession.of(config).check()
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("diffusers", "seed", "is_refused"),
+    [("0.32.2", "random", True), ("0.32.2", "0", False), ("0.33.0", "random", False)],
+)
+def test_a_release_whose_peaks_depend_on_the_hash_seed_needs_that_of_the_baselines(
+    diffusers: str, seed: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"diffusers": diffusers}
+    monkeypatch.setattr("fixtures.suite.session.software_versions", lambda: versions)
+    monkeypatch.setenv("PYTHONHASHSEED", seed)
+    config: Any = SimpleNamespace(getoption=given_options(perf_device="cpu"))
+    refused = pytest.raises(pytest.UsageError, match=r"0.32.2 moves .*; set PYTHONHASHSEED=0")
+    with refused if is_refused else contextlib.nullcontext():
+        PerfSession.of(config).check()
 
 
 def test_a_misspelt_scenario_is_told_what_was_meant() -> None:
@@ -95,15 +126,6 @@ def test_tests_of_another_kind_of_run_are_not_counted() -> None:
 
 
 # Baselines
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of baselines that a fake refresh recorded."""
-    folder = tmp_path_factory.mktemp("recorded")
-    result = run_suite(*fake_bench.OPTIONS, *REFRESH, "--perf-baselines", str(folder))
-    assert result.returncode == pytest.ExitCode.OK, result.stdout
-    return folder
 
 
 @pytest.fixture
@@ -176,6 +198,7 @@ def test_a_corrupt_baseline_fails_and_says_what_to_do(
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert sentence in result.stdout
+    assert "ERROR" not in result.stdout
     assert "Traceback" not in result.stdout
     assert "During handling" not in result.stdout
 

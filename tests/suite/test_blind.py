@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from tests.support.blind import BLIND
 from tests.support.running import run_suite
 
 BF16 = "[storybook-bf16]"
-RECORD = ("--perf-update-baselines", "--perf-reason", "test")
 IMPLAUSIBLE = "that is implausible: the measurement went blind, or the change is real"
 EXACT = ("test_counters", "test_peak_memory", "test_host_calls")
 
@@ -68,22 +68,11 @@ def test_a_measurement_that_sees_nothing_fails_with_the_true_reason(
 # Edited baselines, on a bench that measures nothing
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the entry of bf16, which a fake refresh recorded."""
-    folder = tmp_path_factory.mktemp("recorded")
-    result = run_suite(*(*fake_bench.OPTIONS, *RECORD, "-k", BF16, "--perf-baselines", str(folder)))
-    assert result.returncode == pytest.ExitCode.OK, result.stdout
-    return folder
-
-
 @pytest.fixture
-def stored(recorded: Path) -> Iterator[Path]:
-    """The baseline file, to edit; it is put back afterwards."""
-    path = BaselineStore(recorded).path(fake_bench.KEY, "storybook")
-    before = path.read_bytes()
-    yield path
-    path.write_bytes(before)
+def stored(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of the baseline file, to edit."""
+    folder = shutil.copytree(recorded, tmp_path / "baselines")
+    return BaselineStore(folder).path(fake_bench.KEY, "storybook")
 
 
 def edit(path: Path, change: Callable[[Any], None]) -> None:

@@ -20,7 +20,11 @@ BROKEN = "storybook-bf16"
 NEW = {"diffusers": "0.36.0", "transformers": "5.1.0"}
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(["-n", "2"], marks=pytest.mark.long)],
+    ids=["one process", "two workers"],
+)
 def test_what_is_known_to_fail_is_expected_and_not_judged(
     options: list[str], tmp_path: Path
 ) -> None:

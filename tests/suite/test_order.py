@@ -40,20 +40,15 @@ def sentences(found: RunRecord) -> dict[str, set[str]]:
     }
 
 
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The options of a fake run with baselines."""
-    folder = str(tmp_path_factory.mktemp("baselines"))
-    options = (*fake_bench.OPTIONS, "--perf-baselines", folder)
-    result = run_suite(*options, "--perf-update-baselines", "--perf-reason", "test")
-    assert result.returncode == 0, result.stdout + result.stderr
-    return options
+def fake(baselines: Path) -> tuple[str, ...]:
+    """The options of a fake run against these baselines."""
+    return (*fake_bench.OPTIONS, "--perf-baselines", str(baselines))
 
 
 @pytest.fixture(scope="module")
-def whole(fake: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+def whole(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A whole fake run in which four scenarios fail, each in a way of its own."""
-    return run(tmp_path_factory.mktemp("whole"), *fake, **FAULTS)
+    return run(tmp_path_factory.mktemp("whole"), *fake(recorded), **FAULTS)
 
 
 def test_the_whole_run_fails_where_there_is_a_fault_and_nowhere_else(whole: RunRecord) -> None:
@@ -71,18 +66,18 @@ def test_the_whole_run_fails_where_there_is_a_fault_and_nowhere_else(whole: RunR
 
 
 def test_the_last_test_first_finds_the_same(
-    fake: tuple[str, ...], whole: RunRecord, tmp_path: Path
+    recorded: Path, whole: RunRecord, tmp_path: Path
 ) -> None:
-    assert run(tmp_path, *fake, *REVERSED, **FAULTS) == whole
+    assert run(tmp_path, *fake(recorded), *REVERSED, **FAULTS) == whole
 
 
 @pytest.mark.parametrize(
     "file", ["test_latency.py", "test_visual_equivalence.py", "test_documented_claims.py"]
 )
 def test_one_file_alone_says_what_it_says_in_the_whole_run(
-    file: str, fake: tuple[str, ...], whole: RunRecord, tmp_path: Path
+    file: str, recorded: Path, whole: RunRecord, tmp_path: Path
 ) -> None:
-    found = run(tmp_path, *fake, tests=f"perf_tests/{file}", **FAULTS)
+    found = run(tmp_path, *fake(recorded), tests=f"perf_tests/{file}", **FAULTS)
     everything = sentences(whole)
     for name, said in sentences(found).items():
         assert said <= everything[name]

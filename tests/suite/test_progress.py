@@ -86,18 +86,16 @@ def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: 
     assert not any(re.match(r"perf_tests/\S+ [.sF]+", line) for line in lines)  # no dots
 
 
-def test_nothing_is_said_with_q_and_pytest_says_its_own_with_v(tmp_path: Path) -> None:
-    run(tmp_path, *RECORD)
-    assert not begun(run(tmp_path, "-q"))
-    lines = run(tmp_path, "-v")
+def test_nothing_is_said_with_q_and_pytest_says_its_own_with_v(recorded: Path) -> None:
+    assert not begun(run(recorded, "-q"))
+    lines = run(recorded, "-v")
     assert not begun(lines)
     assert any("test_latency[storybook-sdpa] PASSED" in line for line in lines)
 
 
-def test_the_table_of_pytest_benchmark_is_shown_where_it_is_asked_for(tmp_path: Path) -> None:
-    run(tmp_path, *RECORD)
-    assert not any("Name (time in" in line for line in run(tmp_path))
-    asked = run(tmp_path, "--benchmark-sort=name")
+def test_the_table_of_pytest_benchmark_is_shown_where_it_is_asked_for(recorded: Path) -> None:
+    assert not any("Name (time in" in line for line in run(recorded))
+    asked = run(recorded, "--benchmark-sort=name")
     assert any("Name (time in" in line for line in asked)
 
 

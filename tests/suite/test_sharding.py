@@ -115,9 +115,3 @@ def test_two_shards_run_what_one_run_does(tmp_path: Path) -> None:
     assert second
     assert not first & second
     assert first | second == ran()
-
-
-def test_a_shard_that_is_none_is_refused() -> None:
-    result = run_suite("--perf-shard=3/2", "--collect-only", "-q")
-    assert result.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "--perf-shard '3/2' is not a valid shard; use I/N, such as 1/4." in result.stderr
