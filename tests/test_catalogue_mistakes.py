@@ -61,10 +61,7 @@ def refusal_at(line: str, path: Path) -> str:
     [
         # A name, and the one that was meant.
         ("needs=('acelerator',)", "needs='acelerator'; did you mean accelerator?"),
-        ("needs=('magic',)", f"needs='magic'; {KNOWN_NEEDS}"),
-        ("timing_needs=['fp16 aritmetic']", "='fp16 aritmetic'; did you mean fp16 arithmetic?"),
         ("kinds=['big']", f"kinds='big'; {KNOWN_KINDS}"),
-        ("kinds=['singel']", "kinds='singel'; did you mean single?"),
         ("loads='float61'", "loads='float61'; did you mean float16?"),
         ("documented_speed_up=2.0", "'documented_speed_up'; did you mean documented_speedup?"),
         ("claims=[less(PEAK_MEMORY, component='vea')]", "component='vea'; did you mean vae?"),
@@ -79,9 +76,6 @@ def refusal_at(line: str, path: Path) -> str:
         ),
         # A single one where several are taken.
         ("needs='accelerator'", f"needs='accelerator': {LIST}."),
-        ("timing_needs='clock'", f"timing_needs='clock': {LIST}."),
-        ("libraries='torch'", f"libraries='torch': {LIST}."),
-        ("kinds='single'", f"kinds='single': {LIST}."),
         ("claims=less(PEAK_MEMORY)", f": {LIST}."),
         ("kinds=()", "kinds=(): it should be a list or a tuple of one item at least."),
         # No claim that is compared.
@@ -94,34 +88,20 @@ def refusal_at(line: str, path: Path) -> str:
         ("libraries=('foo bar!',)", "libraries='foo bar!': Expected "),
         # No such number.
         ("min_ssim=-1", "min_ssim=-1: it should be greater than or equal to 0 or a dictionary."),
-        ("min_ssim=98", "min_ssim=98: it should be less than or equal to 1 or a dictionary."),
         ("min_ssim=float('nan')", "min_ssim=nan: it should be "),
-        ("min_ssim='0.9'", "min_ssim='0.9': it should be a valid number or a dictionary."),
-        ("min_ssim=None", "min_ssim=None: it should be a valid number or a dictionary."),
         ("min_ssim=True", "min_ssim=True: it should be a valid number or a dictionary."),
         ("min_ssim={'': 0.9, 'sd15': 98}", "min_ssim.sd15=98: it should be less than or equal to"),
-        ("min_ssim={'': float('nan')}", "min_ssim=nan: it should be "),
         ("documented_speedup=0", "documented_speedup=0: it should be greater than 0."),
-        ("documented_speedup=-1", "documented_speedup=-1: it should be greater than 0."),
-        ("documented_speedup=float('nan')", "documented_speedup=nan: it should be "),
         ("documented_speedup=float('inf')", "documented_speedup=inf: it should be a finite number"),
-        ("documented_speedup='2'", "documented_speedup='2': it should be a valid number."),
         # Something else.
         ("activation_check=None", "activation_check=None: it should be callable."),
-        ("activation_chek=len", "takes no 'activation_chek'; did you mean activation_check?"),
         ("borders_px=8", "borders_px=8: it should be callable."),
-        ("code=3", "code=3: it should be a valid string or callable."),
         ("compiled='yes'", "compiled='yes': it should be a valid boolean."),
-        ("family=3", "family=3: it should be a valid string."),
         ("settings={'sd15': 3}", "settings.sd15=3: it should be a dictionary."),
         # Settings of nothing, and those that the function does not take.
         (
             "settings={'sd51': {}}",
             "'sd51' in settings, which is not a workload of its kinds; did",
-        ),
-        (
-            "settings={'flux': {}}",
-            "'flux' in settings, which is not a workload of its kinds; known",
         ),
         (
             "settings={'': {'step': 2}}",
@@ -139,14 +119,11 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
     ("mistake", "words"),
     [
         ("kind='singel'", "kind='singel'; did you mean single?"),
-        ("half='float61'", "half='float61'; did you mean float16?"),
         ("clasifier=len", "takes no 'clasifier'; did you mean classifier?"),
         ("classifier=3", "classifier=3: it should be callable."),
-        ("caller=None", "caller=None: it should be callable."),
         ("call=None", "call=None: it should be an instance of Call."),
         ("call=replace(CALL, steps=0)", "call.steps=0: it should be greater than 0."),
         ("call=replace(CALL, width='64')", "call.width='64': it should be a valid integer."),
-        ("timed_steps=0", "timed_steps=0: it should be greater than 0."),
         ("representative_steps=2.5", "representative_steps=2.5: it should be a valid integer."),
         ("asked='cat'", f"asked='cat': {LIST}."),
         ("without=['fp16']", "without=['fp16']: it should be a dictionary."),
@@ -154,7 +131,6 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
             "without={'fp61': 'why'}",
             "'fp61' in without, which is not a technique; did you mean",
         ),
-        ("document=None", "document=None: it should be a valid string."),
     ],
 )
 def test_an_argument_of_a_workload_that_is_none_is_refused(

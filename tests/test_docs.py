@@ -65,6 +65,7 @@ class Session:
 
     module: str
     own_options: tuple[str, ...]
+    folder: str = "perf_tests"
 
 
 @cache
@@ -79,6 +80,9 @@ def sessions() -> dict[str, Session]:
         function.name: Session(
             next((word for word in _words(function) if word.startswith("fixtures.")), ""),
             tuple(word for word in _words(function) if word.startswith("--perf-")),
+            "tests"
+            if re.search(r"^tests(/|$)", "\n".join(_words(function)), re.M)
+            else "perf_tests",
         )
         for function, decorators in decorated
         if "nox.session" in decorators or "in_environment" in decorators
@@ -143,11 +147,16 @@ class Checker:
             *(scenario.id for scenario in scenarios(list(WORKLOADS))),
             *(f"{name}-torch_compile" for name in of_twins),
         ]
-        tests = [*REPOSITORY.glob("perf_tests/*.py"), *REPOSITORY.glob("tests/**/test_*.py")]
         self._tests = {
-            name
-            for path in tests
-            for name in (path.stem, *re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M))
+            folder: {
+                name
+                for path in (REPOSITORY / folder).rglob("test_*.py")
+                for name in (
+                    path.stem,
+                    *re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M),
+                )
+            }
+            for folder in ("perf_tests", "tests")
         }
         self._markers = {technique.family for technique in CATALOGUE} | {
             "sweep",
@@ -209,7 +218,7 @@ class Checker:
             yield options
             return
         keyword = getattr(options, "keyword", "") or ""
-        if not self._selects(keyword, named):
+        if not self._selects(keyword, named, session.folder):
             yield f"-k {keyword} selects nothing"
         marks = getattr(options, "markexpr", "") or ""
         for mark in set(re.findall(r"\w+", marks)) - {"and", "or", "not"} - self._markers:
@@ -232,10 +241,10 @@ class Checker:
             return str(error).rpartition("error: ")[2].partition("\n")[0]
         return options
 
-    def _selects(self, keyword: str, named: set[str]) -> bool:
+    def _selects(self, keyword: str, named: set[str], folder: str) -> bool:
         if not keyword or PLACEHOLDER.search(keyword) or _of_page(keyword, named):
             return True
-        matches = [f"test_latency[{name}]" for name in self._scenarios] + [*self._tests]
+        matches = [f"test_latency[{name}]" for name in self._scenarios] + [*self._tests[folder]]
         expression = Expression.compile(keyword)
 
         def is_selected(name: str) -> bool:
@@ -271,6 +280,7 @@ def test_what_a_page_names_exists_and_its_commands_parse(page: str, checker: Che
         ("`python -m fixtures.none`", "module fixtures.none"),
         ("`python -m fixtures.records`", "module fixtures.records"),
         ("`nox -s perf -- -k none_such`", "perf: -k none_such selects nothing"),
+        ("`nox -s perf -- -k test_docs`", "perf: -k test_docs selects nothing"),
         ("`nox -s perf -- -m none`", "perf: -m none"),
         ("`nox -s perf -- --perf-workload none`", "perf: perf_workload none"),
         ("`nox -s fit -- none --card h100`", "fit: pipeline none"),

@@ -139,13 +139,6 @@ def test_an_entry_says_of_other_weights_against_which_control_workload_fp32_was_
     assert recorded(of=MINE.reference).latency[0].timing == {"steps": 3, "control": VERSION}
 
 
-def test_what_the_device_does_not_time_is_recorded_without_a_latency() -> None:
-    made = recorded(on=FakeDevice(lacks={"fp16 arithmetic": "emulates it"}), timings=())
-    assert made.latency == ()
-    assert made.ssim == 1.0
-    assert made.counts
-
-
 # Images
 
 
@@ -198,15 +191,14 @@ def test_without_the_frozen_reference_fp32_is_refused_and_a_technique_is_not(
     assert recorded().ssim == 1.0
 
 
-def test_the_reference_has_no_ssim_with_itself() -> None:
-    assert recorded(of=SCENARIO.reference).ssim is None
-
-
 def test_a_device_without_images_or_a_clock_records_the_rest() -> None:
     simulated = FakeDevice(lacks={"images": "draws none", "clock": "takes no time"})
     made = recorded(on=simulated, timings=())
     assert (made.ssim, made.latency) == (None, ())
     assert made.counts
+    emulated = recorded(on=FakeDevice(lacks={"fp16 arithmetic": "emulates it"}), timings=())
+    assert (emulated.ssim, emulated.latency) == (1.0, ())
+    assert recorded(of=SCENARIO.reference).ssim is None, "with itself"
 
 
 # What is refused
@@ -253,32 +245,6 @@ def test_a_wrong_image_is_refused() -> None:
     assert "(limit 0.9900)" in str(refused)
 
 
-def test_an_image_that_shows_something_else_is_refused_whatever_its_similarity() -> None:
-    def brightness(images: Images) -> list[dict[str, str]]:
-        return [{"light": f"{image.max():.3f}"} for image in images]
-
-    workload = replace(SCENARIO.workload, classifier=brightness)
-    told = replace(SCENARIO, workload=workload)
-    assert recorded(of=told).ssim == 1.0
-    refused = refusal(observation(images=IMAGES[:1] * 0.99), of=told)
-    assert refused.outcome is Outcome.BROKEN
-    assert "the image shows light 0.990 where fp32's shows 1.000" in str(refused)
-
-
-def test_an_fp32_image_that_is_not_what_the_prompt_asks_for_is_refused() -> None:
-    def shown(images: Images) -> list[dict[str, str]]:
-        return [{"subject": "cat", "place": "moon"} for _ in images]
-
-    def asking(**asked: str) -> Scenario:
-        workload = replace(SCENARIO.workload, classifier=shown, asked=(asked,))
-        return replace(SCENARIO.reference, workload=workload)
-
-    assert recorded(of=asking(subject="cat")).images
-    refused = refusal(of=asking(subject="astronaut"))
-    assert refused.outcome is Outcome.BROKEN
-    assert "shows subject cat where the prompt asks for astronaut" in str(refused)
-
-
 def test_an_image_that_moved_further_from_fp32_s_than_it_may_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -295,11 +261,6 @@ def test_an_image_that_moved_further_from_fp32_s_than_it_may_is_refused(
     assert refused.outcome is Outcome.BROKEN
     assert "the image differs from fp32's: " in str(refused)
     assert "accept it with" not in str(refused)
-
-
-def test_an_image_with_nan_is_refused() -> None:
-    refused = refusal(observation(images=IMAGES[:1] * math.nan))
-    assert refused.outcome is Outcome.BROKEN
 
 
 @pytest.mark.parametrize("when", ["first", "second"])
@@ -533,15 +494,11 @@ def test_the_command_adds_a_session_of_another_machine_and_drops_those_of_other_
     assert [one.hardware for one in changed.latency] == [added.latency[1].hardware]
 
 
-@pytest.mark.parametrize("more_work", [True, False])
-def test_on_another_processor_the_command_that_a_failure_prints_accepts_it(
-    more_work: bool, tmp_path: Path
-) -> None:
+def test_on_another_processor_the_command_that_a_failure_prints_accepts_it(tmp_path: Path) -> None:
     """Of a slower call, such as that of a UNet that runs twice; it was timed elsewhere only."""
     refreshed(tmp_path, reason="first")
-    other = {"FAKE_HARDWARE": "Testron 9001", "FAKE_SLOW": "storybook-bf16"}
-    if more_work:
-        other["FAKE_MORE"] = "storybook-bf16"
+    bf16 = "storybook-bf16"
+    other = {"FAKE_HARDWARE": "Testron 9001", "FAKE_SLOW": bf16, "FAKE_MORE": bf16}
     chosen = ("-k", "[storybook-bf16]", "--perf-baselines", str(tmp_path))
     failed = run_suite(*fake_bench.OPTIONS, *chosen, **other)
     assert failed.returncode == 1
@@ -550,7 +507,7 @@ def test_on_another_processor_the_command_that_a_failure_prints_accepts_it(
     passed = run_suite(*fake_bench.OPTIONS, *chosen, **other)
     assert passed.returncode == 0, passed.stdout
     assert "latency judged for 1 of 1" in passed.stdout
-    assert len(stored_in(tmp_path).latency) == (1 if more_work else 2)
+    assert len(stored_in(tmp_path).latency) == 1
 
 
 def accepting(said: str) -> list[str]:

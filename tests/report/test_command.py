@@ -151,8 +151,3 @@ def test_a_report_needs_none_of_the_packages_that_measuring_needs(tmp_path: Path
     arguments = (stored(tmp_path / "results.json"), "--perf-report", str(tmp_path / "out"))
     assert in_an_environment_without(HEAVY, *arguments) == 0
     assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-
-
-def test_an_import_that_the_light_environment_lacks_would_be_noticed(tmp_path: Path) -> None:
-    path = stored(tmp_path / "results.json")
-    assert in_an_environment_without(("jinja2",), path, "--perf-report", str(tmp_path)) == 1

@@ -66,7 +66,9 @@ def test_every_line_has_as_many_points_and_keeps_its_peak(live_bytes: list[int])
     head = run("autocast", live_bytes=tuple(live_bytes), outcome=Outcome.REGRESSION)
     text = "\n".join(memory_charts(base, head))
     unit = GIB if max(live_bytes) >= GIB else MIB
-    for line in re.findall(r"line \[(.*)\]", text):
+    lines = re.findall(r"line \[(.*)\]", text)
+    assert len(lines) == 2
+    for line in lines:
         points = [float(point) for point in line.split(",")]
         assert len(points) == POINTS
         assert max(points) == pytest.approx(max(live_bytes) / unit, abs=0.001)

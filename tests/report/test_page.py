@@ -246,15 +246,6 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
     assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
 
 
-def test_what_has_no_figure_is_its_mark_alone() -> None:
-    idle = scenario_record("fp16", verdicts=[verdict("a", Outcome.NOT_ACTIVE, "activation")])
-    active = scenario_record("bf16", verdicts=[verdict("b", Outcome.PASS, "activation")])
-    text = read(run_record(idle, active)).text
-    assert "in effect" in text
-    assert "\n✗\n" in text
-    assert "\n✓\n" in text
-
-
 def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
     reader = read(RUN)
     assert "roofline bound" not in reader.text
@@ -271,11 +262,6 @@ def test_documented_speed_ups_stand_beside_ours() -> None:
     text = read(illustrated_run()).text
     assert "fp16x2.63x0.90 [0.80, 1.00]" in text
     assert "tf32x1.50unsupported: needs a CUDA device" in text
-
-
-def test_the_weights_are_in_the_title() -> None:
-    assert "Performance on cpu, weights random" in read(replace(RUN, weights="random")).text
-    assert "weights" not in read(RUN).text
 
 
 def test_the_detail_names_what_changed_and_shows_rounds_and_memory() -> None:

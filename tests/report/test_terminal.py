@@ -128,19 +128,8 @@ def test_weights_that_are_not_the_workload_s_own_are_named_in_the_title() -> Non
     assert "storybook on cpu, weights random\n" in shown(run)
 
 
-def test_the_weights_that_ran_are_named_beside_the_workload() -> None:
-    run = run_record(scenario_record("fp16", weights="embedded"), scenario_record("fp32"))
-    assert "storybook (weights: embedded) on cpu\n" in shown(run)
-
-
 def test_an_image_that_is_none_is_said_to_be_none() -> None:
     assert "not an image" in shown(run_record(scenario_record("fp16", ssim=math.nan)))
-
-
-@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome.judges])
-def test_the_verdict_is_the_most_severe_one(outcome: Outcome) -> None:
-    text = shown(run_record(scenario_record("fp16", Outcome.PASS, outcome)))
-    assert row(text, "fp16")[1] == outcome.value
 
 
 def test_below_the_table_stands_what_each_verdict_but_a_pass_is_about() -> None:

@@ -29,7 +29,7 @@ from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.verdicts.own_limits import OwnLimit, OwnLimits
-from fixtures.verdicts.statistics import NO_PRIOR, spread_of
+from fixtures.verdicts.statistics import NO_PRIOR
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, latency, scenario_record
 
@@ -266,14 +266,14 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
         )
     }
     found = cases(tmp_path, entries)
-    logs = {name: entry.latency[0].log_ratios for name, entry in entries.items()}
-    techniques = [logs[name] for name in ("bf16", "sdpa", "channels_last")]
     of_fp16, of_fp32 = found.case(fp16).priors.process, found.case(fp16.reference).priors.process
     if has_frozen_reference:
-        assert of_fp16 == spread_of([logs["fp32"], *techniques]) != NO_PRIOR
-        assert of_fp32 == spread_of([logs["fp16"], *techniques]) != NO_PRIOR
+        # A wide one beside three narrow ones: little is known of a fifth.
+        assert of_fp16 == of_fp32 != NO_PRIOR
+        assert of_fp16.dof < 5
     else:
-        assert of_fp16 == spread_of(techniques) != NO_PRIOR
+        assert of_fp16 != NO_PRIOR
+        assert of_fp16.dof > 20, "three that are alike"
         assert of_fp32 == NO_PRIOR
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import diffusers
 import numpy as np
 import pytest
 import torch
@@ -244,23 +242,6 @@ def test_components_that_no_call_needs_are_neither_loaded_nor_missed(
     assert pipeline.components["image_encoder"] is None
 
 
-def test_a_hub_id_is_asked_for_by_the_class_of_the_workload(
-    saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def download(hub_id: str, **kwargs: Any) -> str:
-        asked.update(kwargs, hub_id=hub_id)
-        return str(saved("sdxl"))
-
-    monkeypatch.setattr(diffusers.StableDiffusionXLPipeline, "download", download)
-    on_weights("sdxl", "owner/name").load(torch.float32)
-    assert asked == {
-        **{"hub_id": "owner/name", "use_safetensors": True, "trust_remote_code": False},
-        **{"image_encoder": None, "feature_extractor": None},
-    }
-
-
 def test_text_encoders_of_transformers_5_have_their_weights_in_transformers_4(
     damaged: Callable[[str], Path],
 ) -> None:
@@ -369,23 +350,6 @@ def test_what_the_index_names_is_checked(name: str, damaged: Callable[[str], Pat
     assert f"holds 'OtherPipeline', not a {layout.pipeline}; " in refusal(name, folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "component"),
-    [
-        *(("sd3", component) for component in ("text_encoder", "text_encoder_3", "transformer")),
-        *(("cogvideox-5b", "vae"), ("sdxl", "unet")),
-    ],
-)
-def test_a_weight_that_no_file_holds_is_named(
-    name: str, component: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    weight = drop_weight(folder / component)
-    # transformers 5 calls "encoder" what transformers 4 calls "text_model.encoder".
-    wanted = rf"lacks {component}\.(text_model\.)?{re.escape(weight.removeprefix('text_model.'))};"
-    assert re.search(wanted, refusal(name, folder))
-
-
 # Shards
 
 
@@ -452,14 +416,3 @@ def test_shards_beside_a_whole_file_are_what_diffusers_reads(
     on_weights("flux", folder).load(torch.float32)
     change_json(index_of(whole.parent), weight_map={"weight": "pickled.bin"})
     assert "has 'pickled.bin' as a shard" in refusal("flux", folder)
-
-
-def test_a_configuration_that_names_other_weights_is_refused(
-    damaged: Callable[[str], Path],
-) -> None:
-    folder = damaged("flux")
-    weights = folder / "text_encoder/model.safetensors"
-    torch.save(load_file(weights), weights.with_name("adapter_model.bin"))
-    change_json(folder / "text_encoder/config.json", transformers_weights="adapter_model.bin")
-    sentence = refusal("flux", folder)
-    assert "has the key 'transformers_weights' in text_encoder/config.json" in sentence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from fixtures.workloads import loading
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.loading import load_pipeline
-from fixtures.workloads.sd15 import DDIM, WORKLOADS
+from fixtures.workloads.sd15 import DDIM
 from fixtures.workloads.twins import SMALL
 
 UNET_FILE = "unet/diffusion_pytorch_model.safetensors"
@@ -38,7 +37,7 @@ def change_index(folder: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_saved_pipeline_comes_back_in_the_dtype_asked_for(
     saved: Path, dtype: torch.dtype
 ) -> None:
@@ -60,11 +59,6 @@ def test_the_stored_scheduler_stays_unless_another_is_asked_for(saved: Path) -> 
     ).scheduler
     assert type(other).__name__ == "UniPCMultistepScheduler"
     assert other.config.beta_end == stored.config.beta_end
-
-
-def test_a_workload_takes_its_own_scheduler_along(saved: Path) -> None:
-    pipeline = WORKLOADS[2].with_weights(str(saved)).load(torch.float32)
-    assert type(pipeline.scheduler).__name__ == "UniPCMultistepScheduler"
 
 
 def test_a_relative_folder_and_a_home_folder_are_found(
@@ -127,33 +121,6 @@ def _own_pipeline_module(folder: Path) -> None:
     change_index(folder, _class_name=["mine", "Mine"])
 
 
-def _own_component_module(folder: Path) -> None:
-    (folder / "unet" / "mine.py").write_text("raise SystemExit('ran foreign code')")
-    change_index(folder, unet=["mine", "Mine"])
-
-
-def _looked_up_class(folder: Path) -> None:
-    change_index(folder, text_encoder=["transformers", "AutoModel"])
-
-
-def _python_file_by_default_name(folder: Path) -> None:
-    (folder / "None.py").write_text("raise SystemExit('ran foreign code')")
-
-
-@pytest.mark.parametrize(
-    "bring_code",
-    [
-        _own_pipeline_module,
-        _own_component_module,
-        _looked_up_class,
-        _python_file_by_default_name,
-    ],
-)
-def test_code_in_the_folder_is_never_run(folder: Path, bring_code: Callable[[Path], None]) -> None:
-    bring_code(folder)
-    refusal(folder)
-
-
 @pytest.mark.parametrize("name", ["unet", "vae", "text_encoder"])
 def test_pickled_weights_are_refused(folder: Path, name: str) -> None:
     for path in (folder / name).glob("*.safetensors"):
@@ -161,13 +128,6 @@ def test_pickled_weights_are_refused(folder: Path, name: str) -> None:
         path.unlink()
         torch.save(weights, path.with_suffix(".bin"))
     assert re.search(rf"has no {name}/\w+\.safetensors, whole or in shards", refusal(folder))
-
-
-def test_pickled_weights_are_not_the_way_out_of_a_wrong_file_name(folder: Path) -> None:
-    path = folder / UNET_FILE
-    torch.save(load_file(path), path.with_suffix(".bin"))
-    path.rename(path.with_name("other.safetensors"))
-    assert f"has no {UNET_FILE}, whole or in shards" in refusal(folder)
 
 
 @pytest.mark.parametrize("size", [0, 1000])
@@ -260,8 +220,10 @@ def test_a_hub_snapshot_is_checked_like_a_folder(
 
     monkeypatch.setattr(StableDiffusionPipeline, "download", download)
     load_pipeline("owner/name", torch.float32, DDIM.layout)
-    assert (asked["hub_id"], asked["use_safetensors"]) == ("owner/name", True)
-    assert asked["trust_remote_code"] is False
+    assert asked == {
+        **{"hub_id": "owner/name", "use_safetensors": True, "trust_remote_code": False},
+        **dict.fromkeys(("safety_checker", "image_encoder", "feature_extractor")),
+    }
     _own_pipeline_module(folder)
     assert "brings code along ('mine.py')" in refusal("owner/name")
     (folder / "mine.py").unlink()

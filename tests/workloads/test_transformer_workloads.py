@@ -27,7 +27,7 @@ from fixtures.techniques.technique import ActivationContext
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3
-from tests.support.half_done import STEPS, complaint, nothing
+from tests.support.half_done import STEPS, complaint
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import small_workload
 
@@ -116,7 +116,6 @@ def test_a_cache_that_is_disabled_after_half_of_the_steps_is_not_in_effect(
     said = complaint(case.technique.id, workload, device, disable_after_half)
     assert said is not None
     assert "is expected" in said
-    assert complaint(case.technique.id, workload, device, nothing) is None
 
 
 def test_every_cache_of_full_size_is_tried_here() -> None:
@@ -124,30 +123,6 @@ def test_every_cache_of_full_size_is_tried_here() -> None:
         *("flux-taylorseer_cache", "flux-taylorseer_lite_cache", "flux-mag_cache"),
         *("cogvideox-5b-pyramid_attention_broadcast", "cogvideox-5b-faster_cache"),
     }
-
-
-# Plain pipelines attend by SDPA, so its activation check has nothing to complain about.
-NOT_PLAIN = {
-    scenario.technique.id: scenario for scenario in SCENARIOS if scenario.technique.id != "sdpa"
-}.values()
-
-
-@pytest.mark.parametrize("case", NOT_PLAIN, ids=lambda case: case.id)
-def test_the_activation_check_complains_where_the_technique_was_not_applied(
-    case: Scenario, device: CpuDevice
-) -> None:
-    technique = case.technique
-    workload = _brief(case.workload.name)
-    pipeline = workload.load(torch.bfloat16 if technique.id == "fp32" else torch.float32)
-    trace = Trace(calls={"vae": 1})
-    context = ActivationContext(pipeline, trace, [], workload, device)
-    assert technique.activation_check(context)
-
-
-def test_the_denoiser_is_found_by_either_name() -> None:
-    for name in NAMES:
-        pipeline = small_workload(name).load(torch.float32)
-        assert denoiser(pipeline) is getattr(pipeline, "unet" if name == "sdxl" else "transformer")
 
 
 # Precision
@@ -243,19 +218,6 @@ def test_the_example_of_the_docs_mixes_levels(monkeypatch: pytest.MonkeyPatch) -
         "CogVideoXTransformer3DModel": {**leaf, "use_stream": True},
         "AutoencoderKLCogVideoX": {**leaf, "use_stream": False},
     }
-
-
-def test_hooks_are_gone_after_leaving(device: CpuDevice) -> None:
-    for technique in ("group_offload_leaf", "group_offload_block", "model_cpu_offload"):
-        with CATALOGUE[technique].applied(_brief("flux"), device) as pipeline:
-            pass
-        for model in models(pipeline).values():
-            assert group_hooks(model) == []
-            assert not hasattr(model, "_hf_hook")
-
-
-def test_a_model_without_groups_is_named() -> None:
-    assert group_hooks(torch.nn.Linear(1, 1)) == []
 
 
 # The VAE of a video

@@ -95,9 +95,12 @@ def test_a_malformed_response_is_one_sentence(tmp_path: Path, line: str, words: 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("half", [b'{"content": {"outcome": "br', '"é'.encode()[:-1], b"\xff"])
 @pytest.mark.parametrize(
-    ("end", "how"), [("os._exit(9)", "code 9"), ("os.kill(os.getpid(), 9)", "SIGKILL")]
+    ("half", "end", "how"),
+    [
+        (b'{"content": {"outcome": "br', "os._exit(9)", "code 9"),
+        ('"é'.encode()[:-1], "os.kill(os.getpid(), 9)", "SIGKILL"),
+    ],
 )
 def test_half_a_line_of_a_dying_side_is_its_end(
     tmp_path: Path, half: bytes, end: str, how: str

@@ -9,7 +9,6 @@ import pytest
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.errors import CommandError
 from fixtures.settings import Settings
-from fixtures.workloads import WorkloadError
 from tests.support.configurations import write_pipeline
 
 
@@ -26,13 +25,6 @@ def test_a_pipeline_without_a_workload_is_selected_by_its_weights(tmp_path: Path
 def test_weights_that_are_no_pipeline_are_told_in_pytest_s_words(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"pytest says: .* it has no model_index\.json"):
         selected(Settings(device="simulated", weights=str(tmp_path)), "fp32", "")
-
-
-@pytest.mark.long
-def test_weights_of_another_pipeline_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "model_index.json").write_text('{"_class_name": "StableDiffusionXLPipeline"}')
-    with pytest.raises(WorkloadError, match="of storybook; run it with --perf-workload sdxl"):
-        selected(Settings(device="cpu", weights=str(tmp_path)), "[storybook-fp32]", "")
 
 
 @pytest.mark.long
