@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from fixtures.devices import open_device
 from fixtures.devices.host_calls import HostCallCounter
+from fixtures.devices.ledger import StorageLedger
 from fixtures.records.host_work import (
     BYTECODES,
     COLLECTIONS,
@@ -347,3 +348,17 @@ def test_real_pipelines_give_the_same_in_every_process_and_order() -> None:
     ]
     assert sorted(found[0]) == sorted(found[1])
     assert all("diffusers" in line and "torch" in line for line in found[0])
+
+
+def test_an_operation_that_a_library_wrote_in_python_counts_within_a_ledger_too(
+    library: ModuleType,
+) -> None:
+    """As Quanto's, which parse a version in every product."""
+    written = torch.library.Library("perf_tests", "DEF")
+    written.define("twice(Tensor x) -> Tensor")
+    written.impl("twice", lambda x: x * library.work(2), "CPU")
+    plain = counted(torch.ops.perf_tests.twice, torch.ones(3))
+    with StorageLedger() as ledger:
+        work = counted(torch.ops.perf_tests.twice, torch.ones(3))
+    assert ledger.operations["perf_tests::twice"] == 1
+    assert work.call.packages["hostlib"] == plain.call.packages["hostlib"] == Calls(3, 2)

@@ -18,8 +18,8 @@ import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.global_state.switching import one_thread
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.torch_settings import one_thread
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
 from fixtures.measuring.observations import Observations

@@ -41,9 +41,7 @@ class FakeDevice:
     warms_up: bool = False
     steady_clock: bool = False
     shares_core: bool = False
-    works_in_one_thread: bool = False
     keeps_memory: bool = False
-    all_steps: bool = False
     memory_bytes: float = math.inf
     control_repetitions: int = 1
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})

@@ -125,7 +125,6 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
         "images": IMAGES[:1],
         "inactive": None,
         "carried_over": "",
-        "late": "",
         "left_behind": (),
     }
     return Observation(scenario=scenario, **{**fields, **changes})

@@ -72,14 +72,11 @@ def _out_of_memory() -> NoReturn:
 
 
 def _poisoning() -> NoReturn:
-    """Raise with everything left as it should not be for whoever comes next."""
+    """Raise with settings left as they should not be for whoever comes next."""
     import torch
-    from diffusers.models.attention_processor import Attention
 
     torch.autocast("cpu", torch.bfloat16).__enter__()
     torch.set_default_device("meta")
-    torch.nn.modules.module.register_module_forward_hook(lambda *_: _[-1] * 2)
-    Attention.forward = torch.nn.functional.scaled_dot_product_attention = None  # type: ignore
     raise ZeroDivisionError("injected")
 
 
@@ -213,24 +210,6 @@ def _loop(pipeline: Any) -> None:
     _before_forward(pipeline.unet, lambda: loop(2000))
 
 
-def _sleep_in_late_steps(pipeline: Any) -> None:
-    """Sleep for 100 ms in each step from the fourth on, which no timed call reaches."""
-    taken = 0
-
-    def start() -> None:
-        nonlocal taken
-        taken = 0
-
-    def step() -> None:
-        nonlocal taken
-        taken += 1
-        if taken > 3:
-            time.sleep(0.1)
-
-    _before_each_call(pipeline, start)
-    _before_forward(pipeline.unet, step)
-
-
 def _grow(pipeline: Any) -> None:
     """Do more in every call than in the one before."""
     import torch
@@ -257,7 +236,6 @@ FAULTS_OF_ALL: dict[str, Fault] = {
     "walk over modules": _altered(_walk_modules),
     "emptied cache": _altered(_empty_the_cache),
     "loop": _altered(_loop),
-    "late sleep": _altered(_sleep_in_late_steps),
     "growing call": _altered(_grow),
 }
 

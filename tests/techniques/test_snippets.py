@@ -115,7 +115,7 @@ def test_what_holds_the_call_comes_last() -> None:
 
 
 def test_what_the_lines_switch_is_put_back() -> None:
-    from fixtures.devices.global_state.torch_settings import read_torch_settings
+    from fixtures.devices.torch_settings import read_torch_settings
 
     before = read_torch_settings()
     try_configuration(brief("sd15"), [CATALOGUE["tf32"]], DEVICE)

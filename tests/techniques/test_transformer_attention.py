@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from diffusers.models.attention_dispatch import AttentionBackendName
+from diffusers.models.attention_dispatch import AttentionBackendName, _AttentionBackendRegistry
 from diffusers.models.transformers import transformer_flux
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.global_state import GlobalState
 from fixtures.records.images import Images
 from fixtures.techniques import CATALOGUE
 from tests.support.half_done import HalfDone, Spoil, brief, complaint, nothing
@@ -108,9 +107,9 @@ def fp32() -> Images:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_done_in_full_it_is_active_and_undone(name: str) -> None:
-    state, plain = GlobalState(), fp32()
+    active, plain = _AttentionBackendRegistry.get_active_backend(), fp32()
     assert complaint(name, WORKLOAD, CPU, nothing) is None
-    assert state.put_back() == ()
+    assert _AttentionBackendRegistry.get_active_backend() == active
     with CATALOGUE[name].applied(WORKLOAD, CPU) as pipeline:
         np.testing.assert_allclose(WORKLOAD.draw(pipeline), plain, atol=1e-3)
     np.testing.assert_array_equal(WORKLOAD.draw(pipeline), plain)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fixtures.devices.global_state.switching import one_thread
+from fixtures.devices.torch_settings import one_thread
 from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
 from fixtures.workloads import BY_NAME, WORKLOADS
 from fixtures.workloads.twins import FRAMES, by_name

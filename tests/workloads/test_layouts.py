@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import T5TokenizerFast
 
-from fixtures.devices.global_state.switching import one_thread
+from fixtures.devices.torch_settings import one_thread
 from fixtures.workloads import WORKLOADS, Workload, WorkloadError, stored_tokenizer
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.layouts import Layout

@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from fixtures.devices.global_state.switching import one_thread
 from fixtures.devices.phases import denoisers
+from fixtures.devices.torch_settings import one_thread
 from fixtures.metrics.values import ROUNDING, differences
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS

@@ -53,7 +53,6 @@ def observation(
         images=images,
         inactive=inactive,
         carried_over="",
-        late="",
         left_behind=(),
     )
 

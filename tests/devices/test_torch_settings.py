@@ -1,0 +1,69 @@
+"""The settings of torch that a technique may leave: each named once, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from fixtures.devices import torch_settings
+from fixtures.devices.torch_settings import UNREADABLE, put_back, read_torch_settings
+
+ENTERED: list[Any] = []
+"""Kept: a mode is left when nobody holds it."""
+
+
+def enter_inference_mode() -> None:
+    ENTERED.append(torch.inference_mode())
+    ENTERED[-1].__enter__()
+
+
+def set_conv_precision() -> None:
+    torch.backends.cudnn.conv.fp32_precision = "ieee"  # type: ignore[attr-defined]
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "default device: None -> meta": lambda: torch.set_default_device("meta"),
+    "default_dtype: torch.float32 -> torch.float64": lambda: torch.set_default_dtype(torch.float64),
+    "num_threads": lambda: torch.set_num_threads(torch.get_num_threads() + 1),
+    "cudnn_enabled": lambda: setattr(torch.backends.cudnn, "enabled", False),
+    "cudnn_benchmark": lambda: setattr(torch.backends.cudnn, "benchmark", True),
+    "cudnn_deterministic": lambda: setattr(torch.backends.cudnn, "deterministic", True),
+    "deterministic_algorithms": lambda: torch.use_deterministic_algorithms(True),
+    "flash_sdp_enabled": lambda: torch.backends.cuda.enable_flash_sdp(False),
+    "mem_efficient_sdp_enabled": lambda: torch.backends.cuda.enable_mem_efficient_sdp(False),
+    "math_sdp_enabled": lambda: torch.backends.cuda.enable_math_sdp(False),
+    "cudnn_sdp_enabled": lambda: torch.backends.cuda.enable_cudnn_sdp(False),
+    "fp32 precision of cuda's conv: tf32 -> ieee": set_conv_precision,
+    "float32_matmul_precision: highest -> high": lambda: torch.set_float32_matmul_precision("high"),
+    "autocast on the CPU: False -> True": lambda: torch.set_autocast_enabled("cpu", True),
+    "autocast dtype on CUDA": lambda: torch.set_autocast_dtype("cuda", torch.bfloat16),
+    "grad_enabled": lambda: torch.set_grad_enabled(not torch.is_grad_enabled()),
+    "inference mode: False -> True": enter_inference_mode,
+}
+"""By what is said of it, a change of the process."""
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_named_once_and_put_back(name: str) -> None:
+    before = read_torch_settings()
+    CHANGES[name]()
+    changed = put_back(before)
+    # Some change others, too: matrix precision has two names, inference mode is without gradients.
+    assert len([what for what in changed if what.startswith(name)]) == 1, changed
+    assert read_torch_settings() == before
+    assert put_back(before) == ()
+
+
+def test_what_torch_refuses_to_read_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise RuntimeError("mixed use of the old and the new name")
+
+    def write(value: Any) -> None:
+        raise AssertionError(f"written: {value}")
+
+    monkeypatch.setattr(torch_settings, "_settings", lambda: {"tf32": (refuse, write)})
+    assert read_torch_settings() == {"tf32": UNREADABLE}
+    assert put_back({"tf32": True}) == ()
