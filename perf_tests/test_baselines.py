@@ -69,8 +69,6 @@ def test_refresh(
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure a new entry."""
     case = cases.case(scenario)
-    # Not of a run that workers may share: there it depends on who timed fp32.
-    fp32 = run_record.scenarios.get(scenario.reference.id) if settings.minutes else None
     entry = record_entry(
         scenario,
         measurements.observations,
@@ -80,7 +78,6 @@ def test_refresh(
         samples=samples,
         case=case,
         instructions=recounted,
-        fp32=fp32.timings if fp32 else (),
     )
     run_record.note(differences(scenario, case.entry, entry))
     keep(entry)

@@ -159,7 +159,6 @@ class Checker:
             for folder in ("perf_tests", "tests")
         }
         self._markers = {technique.family for technique in CATALOGUE} | {
-            "sweep",
             "long",
             COMPILATION,
         }

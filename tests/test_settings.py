@@ -61,17 +61,14 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_weights": "random",
         "perf_update_baselines": True,
         "perf_reason": "  torch 2.13  ",
-        "perf_minutes": "9",
         "perf_baselines": str(tmp_path),
         "perf_limits": str(limits),
         "perf_expect_device": "nvidia-h200",
         "perf_budget": "12.5",
-        "perf_at_once": "2",
         "perf_shard": "2/3",
         "perf_strict": True,
         "perf_instructions": True,
         "perf_report": str(tmp_path / "report"),
-        "perf_sweep": ["mag_cache.threshold=0.03,1e-1", "taylorseer_cache.interval=4"],
     }
     assert values.keys() == {option.destination for option in OPTIONS}
     parsed = Settings.parse(given_options(**values))
@@ -83,21 +80,14 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         weights="random",
         update_baselines=True,
         reason="torch 2.13",
-        minutes=9.0,
         baselines=tmp_path,
         limits=read_own_limits(limits),
         expect_device="nvidia-h200",
         budget_s=12.5,
-        at_once=2,
         shard=(2, 3),
         strict=True,
         instructions=True,
         report=tmp_path / "report",
-        sweeps=(
-            "mag_cache.threshold=0.03",
-            "mag_cache.threshold=1e-1",
-            "taylorseer_cache.interval=4",
-        ),
     )
 
 
@@ -131,13 +121,6 @@ def test_a_budget_that_is_no_number_of_seconds_is_refused(budget: str) -> None:
     )
 
 
-@pytest.mark.parametrize("number", ["0", "two", "-1", "1.5", "10000", "2\n"])
-def test_a_number_of_samples_at_once_that_is_none_is_refused(number: str) -> None:
-    assert refusal(perf_at_once=number) == (
-        f"--perf-at-once {number!r} must be a whole number of samples >= 1."
-    )
-
-
 @wide(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(st.text(max_size=20))
 def test_any_budget_is_either_refused_or_finite_and_not_negative(budget: str) -> None:
@@ -153,15 +136,7 @@ def test_new_baselines_need_a_reason() -> None:
     assert sentence.startswith("--perf-update-baselines needs --perf-reason TEXT")
 
 
-@pytest.mark.parametrize("minutes", ["soon", "0", "-1", "nan", "inf"])
-def test_minutes_that_are_no_time_are_refused(minutes: str) -> None:
-    assert refusal(perf_minutes=minutes) == (
-        f"--perf-minutes {minutes!r} must be a number of minutes > 0."
-    )
-
-
-def test_minutes_and_a_reason_are_for_a_refresh() -> None:
-    assert refusal(perf_minutes="9").startswith("--perf-minutes is for a refresh")
+def test_a_reason_is_for_a_refresh() -> None:
     assert refusal(perf_reason="why").startswith("--perf-reason is for a refresh")
 
 
@@ -223,14 +198,6 @@ def test_a_baselines_path_that_the_system_refuses_gets_a_sentence(
 
     monkeypatch.setattr(Path, "exists", refuse)
     assert refusal() == ("--perf-baselines cannot be used (File name too long); give a folder.")
-
-
-@pytest.mark.parametrize("sweep", ["fp16", "a.b", "a=1", "a.b=", "a.b=1,", "a.b=1 2", ".b=1"])
-def test_a_sweep_that_is_none_is_refused(sweep: str) -> None:
-    said = refusal(perf_sweep=[sweep])
-    assert said.startswith(
-        f"--perf-sweep {sweep!r} is not a valid sweep; use TECHNIQUE.SETTING=VALUE"
-    )
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "half", "1/0", "1/2/3", "-1/2", "1/10000", "1/2 "])

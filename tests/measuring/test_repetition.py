@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -163,48 +161,16 @@ def test_all_are_sampled_in_turn_when_the_first_is_asked_for() -> None:
     assert order[8:] == ["d"]
 
 
-def test_two_are_sampled_at_once_and_made_ready_one_after_the_other() -> None:
-    meeting = threading.Barrier(2, timeout=10)
-    here = threading.get_ident()
-    taken: list[str] = []
-
+def test_one_that_cannot_be_made_ready_is_sampled_no_more_and_says_why() -> None:
     def samples(name: str) -> Iterator[Timing]:
-        assert threading.get_ident() == here, "it is observed where all is observed"
         if name == "idle":
             raise ScenarioError("idle", Outcome.NOT_ACTIVE, "not in effect")
+        return iter([timing()] * 2)
 
-        def take() -> Iterator[Timing]:
-            for number in range(2):
-                meeting.wait()
-                taken.append(name)
-                if (name, number) == ("d", 0):
-                    raise ScenarioError("d", Outcome.BROKEN, "it broke")
-                yield timing(1 + number / 10)
-
-        return take()
-
-    robin = RoundRobin(samples, ["a", "idle", "b", "c", "d", "e", "f"], 1, at_once=2)
-    assert list(robin.of("c")) == [timing(1.0)]
-    assert sorted(taken) == ["a", "b", "c", "d", "e", "f"]
-    for name, said in (("idle", "not in effect"), ("d", "it broke")):
-        with pytest.raises(ScenarioError, match=said):
-            list(robin.of(name))
-
-
-def test_an_interrupt_ends_it_before_the_next_is_begun() -> None:
-    begun: list[str] = []
-
-    def samples(name: str) -> Iterator[Timing]:
-        begun.append(name)
-        if name == "a":
-            raise KeyboardInterrupt
-        time.sleep(0.2)  # as a sample goes on that others wait for
-        yield timing()
-
-    robin = RoundRobin(samples, ["a", *"bcdefghij"], 3, at_once=2)
-    with pytest.raises(KeyboardInterrupt):
-        robin.take()
-    assert len(begun) < 5
+    robin = RoundRobin(samples, ["idle", "a"], 2)
+    assert list(robin.of("a")) == [timing()] * 2
+    with pytest.raises(ScenarioError, match="not in effect"):
+        list(robin.of("idle"))
 
 
 # Noise has a name

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 from collections.abc import Callable
 
-import psutil
 import pytest
 
 from fixtures.measuring import sampler
-from fixtures.measuring.cores import Cores
-from fixtures.measuring.rounds import Plan, Round
+from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import (
     across_environments,
     beside_its_reference,
     closing_side,
-    in_fresh_process,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing
@@ -117,41 +112,6 @@ def test_a_process_that_cannot_be_started_is_a_broken_scenario_and_leaves_none_o
         beside_its_reference(FakeDevice(shares_core=True))(SCENARIO, PLAN)
     assert caught.value.outcome is Outcome.BROKEN
     assert [side.closed for side in started] == [1] * (process - 1)
-
-
-class Pinned(FakeTimed):
-    """A process that does nothing; it notes on which cores it may be when it is asked something."""
-
-    def __init__(self, seen: list[list[int]]) -> None:
-        self._sleeper = subprocess.Popen(["sleep", "600"])
-        super().__init__(pid=self._sleeper.pid)
-        self._seen = seen
-
-    def place(self) -> None:
-        self._seen.append(psutil.Process(self.pid).cpu_affinity())
-        super().place()
-
-    def round(self) -> Round:
-        self._seen.append(psutil.Process(self.pid).cpu_affinity())
-        return super().round()
-
-    def close(self) -> None:
-        self._sleeper.kill()
-        self._sleeper.wait()
-        super().close()
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="nothing can be pinned here")
-def test_a_pair_has_its_core_for_itself_also_while_it_is_made_ready(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen: list[list[int]] = []
-    monkeypatch.setattr(sampler, "FreshProcess", lambda *_, **__: Pinned(seen))
-    core = max(os.sched_getaffinity(0))
-    sample = in_fresh_process(FakeDevice(shares_core=True), cores=Cores([core]))
-    for _ in range(2):
-        sample(SCENARIO, PLAN)
-    assert seen == [[core]] * 2 * (2 * PLAN.groups + PLAN.rounds)
 
 
 # Across environments

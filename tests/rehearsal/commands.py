@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 
 from fixtures.settings import REPOSITORY
 from tests.rehearsal.machine import FOLDER, User, users
@@ -16,7 +13,6 @@ from tests.support.running import own_environment
 
 SITE = Path(__file__).with_name("site")
 TIMEOUT_S = 1800
-AGAIN_S = 20
 WORKLOAD = ("--perf-workload", "storybook")
 
 
@@ -46,35 +42,19 @@ class Machine:
         return self.python(*words, *arguments, **environment)
 
     def python(self, *arguments: str, **environment: str) -> Done:
-        """Python with these arguments; it ends by itself."""
-        with self._started(arguments, environment) as process:
-            said, _ = process.communicate(timeout=TIMEOUT_S)
-        return Done(process.returncode, said, users(self.folder))
-
-    def interrupted(self, after: str, *arguments: str, **environment: str) -> Done:
-        """As `python`, with an interrupt as soon as it prints a line with these words."""
-        lines = []
-        with self._started(arguments, environment) as process:
-            for line in process.stdout or ():
-                lines.append(line)
-                if after in line:
-                    Thread(target=_interrupt, args=(process, lines), daemon=True).start()
-            process.wait(TIMEOUT_S)
-        return Done(process.returncode, "".join(lines), users(self.folder))
-
-    def _started(
-        self, arguments: tuple[str, ...], environment: dict[str, str]
-    ) -> subprocess.Popen[str]:
+        """Python with these arguments."""
         own = own_environment()
         del own["CUDA_VISIBLE_DEVICES"]  # Both cards may be used.
         for path in self.folder.glob("*.user"):
             path.unlink()
-        return subprocess.Popen(
+        done = subprocess.run(
             [sys.executable, "-u", *arguments],
             cwd=REPOSITORY,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            check=False,
+            timeout=TIMEOUT_S,
             env={
                 **own,
                 "PYTHONPATH": str(SITE),
@@ -85,10 +65,4 @@ class Machine:
                 **environment,
             },
         )
-
-
-def _interrupt(process: subprocess.Popen[str], lines: list[str]) -> None:
-    """Interrupt it until it says so: Python drops what is raised within a weak reference's call."""
-    while process.poll() is None and not any("interrupted" in line for line in lines):
-        process.send_signal(signal.SIGINT)
-        time.sleep(AGAIN_S)
+        return Done(done.returncode, done.stdout, users(self.folder))

@@ -11,7 +11,7 @@ import torch
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RESULTS
 from fixtures.workloads.twins import SMALL
-from tests.rehearsal.commands import WORKLOAD, Done, Machine
+from tests.rehearsal.commands import Done, Machine
 from tests.rehearsal.installer import SLOWER
 from tests.rehearsal.machine import HOT, SLOW, UUIDS
 
@@ -162,36 +162,6 @@ def test_merged_shards_are_the_whole_run(machine: Machine, on_both: Done) -> Non
     assert [len(RESULTS.read(Path(one)).scenarios) > 0 for one in parts] == [True, True]
     assert merged.scenarios == run.scenarios
     assert merged.device_key == run.device_key == KEY
-
-
-def test_a_refresh_in_a_given_time_that_is_interrupted_keeps_what_is_whole_and_goes_on(
-    machine: Machine,
-) -> None:
-    both = ("-k", "[storybook-fp32] or [storybook-fp16]", "-v", "-s")
-    folder = machine.folder / "in-parts"
-    own = (f"--perf-baselines={folder}", *REFRESH)
-    words = ("-m", "pytest", "perf_tests", *WORKLOAD, *both, *own)
-    done = machine.interrupted("[storybook-fp32] PASSED", *words, "--perf-minutes=60")
-    assert done.code == pytest.ExitCode.INTERRUPTED, done.said
-    assert _recorded(folder) == {"fp32"}
-
-    done = machine.pytest(*both, *own, "--perf-minutes=0.0001")
-    assert done.code == 0, done.said
-    assert "Time ran out: repeat the command to continue." in done.said
-    assert _recorded(folder) == {"fp32"}
-
-    done = machine.pytest(*both, *own, "--perf-minutes=60")
-    assert done.code == 0, done.said
-    assert "1 passed, 1 skipped" in done.said
-    assert _recorded(folder) == {"fp32", "fp16"}
-
-
-def _recorded(folder: Path) -> set[str]:
-    """The techniques with an entry, each whole."""
-    stored = BaselineStore(folder).baseline(KEY, "storybook")
-    assert stored is not None
-    assert all(entry.latency and entry.component_peak_bytes for entry in stored.scenarios.values())
-    return set(stored.scenarios)
 
 
 def test_two_equal_sides_are_equal(machine: Machine) -> None:

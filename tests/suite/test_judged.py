@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
@@ -42,6 +43,21 @@ def store(folder: Path, device: str, technique: str) -> Path:
     baselines.stage(device, "storybook", technique, entry())
     baselines.commit()
     return baselines.path(device, "storybook")
+
+
+# Rounds
+
+
+def test_pytest_benchmark_reports_the_rounds_of_the_first_sample(tmp_path: Path) -> None:
+    results = tmp_path / "benchmark.json"
+    report = ("--benchmark-json", str(results), "--perf-report", str(tmp_path))
+    chosen = ("-k", f"test_latency and {BF16}")
+    run(tmp_path, *chosen, *report, environment={"FAKE_SHARES_CORE": "1"})
+    [reported] = json.loads(results.read_text(encoding="utf-8"))["benchmarks"]
+    first, *_ = RESULTS.read(tmp_path / "results.json").scenarios["storybook-bf16"].timings
+    rounds = [second for group in first.groups for second in group.candidate_s]
+    assert reported["extra_info"]["scenario"] == "storybook-bf16"
+    assert reported["stats"]["data"] == pytest.approx(rounds)
 
 
 # A device that nobody knows

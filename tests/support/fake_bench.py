@@ -7,11 +7,10 @@ reason `FAKE_IDLE_SAYS`), `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws
 `FAKE_HANG` never returns, and `FAKE_CRASH` ends the process. `FAKE_KNOWN` is known not to be in
 effect. The frozen reference draws what every scenario draws; with `FAKE_FROZEN` it fails with these
 words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS` its instruction sets, and
-`FAKE_LACKS` what it lacks besides. With `FAKE_CORES` it is one on which processes share a core, and
-there are so many of them. With `FAKE_ACCELERATORS` there are so many of them, and each
-observation adds a line with its worker and its accelerator to the file `FAKE_LOG`. With
-`FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one between two lines
-of Python 3.11 may have.
+`FAKE_LACKS` what it lacks besides; with `FAKE_SHARES_CORE` processes share a core of it. With
+`FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker and
+its accelerator to the file `FAKE_LOG`. With `FAKE_TRACEBACK` an interrupt has a traceback that
+pytest fails to render, as one between two lines of Python 3.11 may have.
 
 PYTEST_DONT_REWRITE: tests import it before a run in their process does, and it asserts nothing.
 """
@@ -66,7 +65,7 @@ def _device(*_: str) -> FakeDevice:
         name="simulated",
         key=KEY,
         memory_source="replay",
-        shares_core="FAKE_CORES" in os.environ,
+        shares_core="FAKE_SHARES_CORE" in os.environ,
         hardware=hardware,
         lacks={
             "accelerator": "needs an accelerator",
@@ -145,8 +144,6 @@ def pytest_configure(config: pytest.Config) -> None:
     PATCH.setattr("fixtures.suite.judging.observe", _observe)
     PATCH.setattr("fixtures.suite.judging.in_fresh_process", _in_fresh_process)
     PATCH.setattr("fixtures.suite.judging.prepare_processes", lambda device: None)
-    numbers = range(int(os.environ.get("FAKE_CORES", "0")))
-    PATCH.setattr("fixtures.suite.judging.separate_cores", lambda: list(numbers))
     PATCH.setattr("fixtures.measuring.sampler.FreshProcess", _fresh_process)
     # The real one imports torch, to name the frozen reference's sources.
     for judging in ("suite.cases", "commands.refresh"):

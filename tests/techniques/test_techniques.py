@@ -28,7 +28,6 @@ from fixtures.techniques.snapshots import DENOISER, Snapshot, record_snapshots
 from fixtures.techniques.technique import (
     ActivationContext,
     Technique,
-    UnknownTechniqueError,
     missing_library,
 )
 from fixtures.techniques.vae import expected_tiles
@@ -186,37 +185,6 @@ def test_a_technique_with_settings_runs_where_it_has_some() -> None:
     assert technique.applies_to(WORKLOADS["storybook"])
     assert not technique.applies_to(WORKLOADS["sd15"])
     assert replace(technique, settings={"": {"depth": 3}}).applies_to(WORKLOADS["sd15"])
-
-
-def test_a_setting_in_a_technique_s_name_replaces_its_own() -> None:
-    swept = CATALOGUE["first_block_cache.threshold=1"]
-    assert swept.id == "first_block_cache.threshold=1"
-    assert swept.settings["storybook-dit"] == {"threshold": 1.0}
-    assert swept.is_swept
-    assert CATALOGUE["first_block_cache"].settings["storybook-dit"] != {"threshold": 1.0}
-    assert CATALOGUE["taylorseer_cache.interval=3"].settings["storybook-dit"] == {
-        "interval": 3,
-        "warm_up_steps": 10,
-    }
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("no_cache.threshold=1", "Technique 'no_cache' is unknown; did you mean"),
-        ("fp16.threshold=1", "technique 'fp16' has no settings."),
-        ("taylorseer_cache.depth=1", "technique 'taylorseer_cache' has interval, warm_up_steps."),
-        ("taylorseer_cache.interval=2.5", "'2.5' is not of type int."),
-        ("first_block_cache.threshold=low", "'low' is not of type float."),
-        ("first_block_cache.threshold", "'' is not of type float."),
-        ("faster_cache.tensor_format=none of it", "'none of it' is not of type str."),
-        ("mag_cache.ratios=FLUX_MAG_RATIOS", "'FLUX_MAG_RATIOS' is not of type tuple."),
-    ],
-)
-def test_a_setting_that_cannot_be_is_refused(name: str, sentence: str) -> None:
-    with pytest.raises(UnknownTechniqueError) as caught:
-        CATALOGUE[name]
-    assert sentence in caught.value.args[0]
 
 
 def test_group_offload_excludes_model_offload_with_the_library_s_own_error() -> None:
