@@ -28,10 +28,9 @@ CARD = replace(PROFILES["rtx-3060"], id="card", name="CARD")
 
 
 @pytest.fixture
-def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fit:
+def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fit:
     """Runs the command with these techniques on a card of which a small pipeline takes a part."""
     monkeypatch.setitem(WORKLOADS, "small", small())
-    monkeypatch.setattr(trials, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(trials, "processes_at_once", lambda: 1)
     trials._device.cache_clear()
 
@@ -130,7 +129,7 @@ def test_an_interrupt_shows_what_was_tried(fit: Fit, fake_trial: Callable[..., N
     assert "Nothing that was tried fits CARD." in said.out
     assert "Nothing of this" not in said.out
     fake_trial(fp16=KeyboardInterrupt())
-    said = fit("--again")
+    said = fit()
     assert (said.code, said.out) == (130, "")
     assert said.err.splitlines()[-1] == "fit: interrupted before anything was tried"
 
@@ -145,19 +144,6 @@ def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
     assert "2/3 model_cpu_offload: needs 1.00 MiB [0 s, about 0 s left]\n" in said.err
     assert "not tried: fp16: raised ValueError: no" in said.out
     assert "Interrupted" not in said.out
-
-
-def test_what_is_known_is_not_tried_again(fit: Fit, fake_trial: Callable[..., None]) -> None:
-    first = fit()
-    fake_trial(
-        fp16=ScenarioError("small-fp16", Outcome.BROKEN, "tried again"),
-        model_cpu_offload=ScenarioError("small-fp16", Outcome.BROKEN, "tried again"),
-    )
-    assert fit().out == first.out
-    assert "tried again" in fit("--steps", "7").err  # another call
-    said = fit("--again")
-    assert said.code == 2
-    assert "fp16: tried again" in said.err
 
 
 def test_a_card_is_a_size(fit: Fit, fake_trial: Callable[..., None]) -> None:
