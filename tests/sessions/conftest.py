@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.sessions.machine import Machine
-from tests.sessions.pages import block
+from tests.sessions.pages import block, skip_without
 
 INSTALL = block("README.md", "pip install nox")
+PYPI = "https://pypi.org/simple/"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -27,7 +28,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def machine_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Machine]:
-    """Make a machine on which pip can install; without a package index it is a skip."""
+    """Make a machine on which pip can install; where no index answers it is a skip."""
 
     def make(name: str = "diffusers-perf", python: str = "") -> Machine:
         root = tmp_path_factory.mktemp("machine")
@@ -37,7 +38,8 @@ def machine_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Machin
             [*fetch, "--dest", str(root)], env=made.variables, capture_output=True, text=True
         )
         if done.returncode:
-            pytest.skip(f"pip cannot install here: {done.stderr.strip().splitlines()[-1]}")
+            skip_without(made.variables.get("PIP_INDEX_URL", PYPI))
+            pytest.fail(f"pip cannot install: {done.stderr}")
         return made
 
     return make

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+import ssl
+import urllib.error
+import urllib.request
+
+import pytest
 
 from fixtures.settings import REPOSITORY
 
@@ -20,6 +25,17 @@ def command(page: str, words: str) -> str:
     text = _text(page)
     lines = [line for found in FENCED.findall(text) for line in found.splitlines()]
     return _only(page, words, [*lines, *INLINE.findall(FENCED.sub("", text))])
+
+
+def skip_without(index: str) -> None:
+    """Skip, with the reason, where this package index does not answer; a refusal is an answer."""
+    try:
+        urllib.request.urlopen(index, timeout=30).close()  # noqa: S310 - what pip is told to use
+    except urllib.error.HTTPError:
+        return
+    except OSError as error:
+        if not isinstance(getattr(error, "reason", error), ssl.SSLError):
+            pytest.skip(f"not judged, {index} does not answer: {error}")
 
 
 def _text(page: str) -> str:

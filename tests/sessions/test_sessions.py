@@ -13,7 +13,7 @@ import pytest
 
 from tests.sessions.conftest import INSTALL
 from tests.sessions.machine import Machine
-from tests.sessions.pages import block, command
+from tests.sessions.pages import block, command, skip_without
 from tests.techniques.test_own_technique_page import COMMANDS, FILES
 
 pytestmark = pytest.mark.long
@@ -106,6 +106,7 @@ def test_limits_of_one_s_own(machine: Machine) -> None:
 
 
 def test_two_sides_of_what_is_installed(machine: Machine) -> None:
+    skip_without("https://download.pytorch.org/whl/cpu/")
     line = re.sub(r"-k sd15$", '-k "[sd15-fp16]"', command("README.md", "nox -s compare"))
     sides = re.sub(r"diffusers==[\d.]+", "diffusers==0.42.1", line)
     said = machine.do(f"export UV_TORCH_BACKEND=cpu; {sides}")
