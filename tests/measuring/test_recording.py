@@ -70,8 +70,6 @@ def test_a_scenario_has_one_record_in_a_run() -> None:
 def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     record = record_of(new_run(), SCENARIO)
     simulated = observation(
-        modelled_peak_bytes={WHOLE: 1200},
-        host_bytes={"pinned": 7},
         bound_s=0.25,
         origins={"Linear": 10},
     )
@@ -79,8 +77,6 @@ def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     assert record.component_peak_bytes == {WHOLE: 1000, "vae": 400}
     assert record.counts == counts(mm=10)
     assert record.origins == {"Linear": 10}
-    assert record.modelled_peak_bytes == {WHOLE: 1200}
-    assert record.host_bytes == {"pinned": 7}
     assert record.bound_ms == 250.0
     assert record.reference_peak_bytes is None
     record_observation(record, observation(), observation(component_peak_bytes={WHOLE: 4000}))

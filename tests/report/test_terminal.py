@@ -11,7 +11,7 @@ from fixtures.metrics.operations import COUNTS
 from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS, Compilation
 from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
 from fixtures.records.outcome import Outcome
-from fixtures.records.run import PAGEABLE, PINNED, RESERVED, WHOLE, RunRecord, ScenarioRecord
+from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.columns import COLUMNS
 from fixtures.report.terminal import PIPED_WIDTH, closing_line, render, width_of
@@ -71,13 +71,10 @@ def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> N
 
 def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
     totals = dict.fromkeys(TOTALS, 7 * MIB) | {FLOPS: 3 * 10**12, OPERATIONS: 5054}
-    modelled = {WHOLE: 5 * MIB, RESERVED: 6 * MIB}
     simulated = scenario_record(
         "fp16",
         documented_speedup=2.63,
         bound_ms=12.0,
-        modelled_peak_bytes=modelled,
-        host_bytes={PAGEABLE: 3 * MIB, PINNED: 4 * MIB},
         counts=Counts(totals),
     )
     simulated.verdicts = [verdict(simulated.id, metric=COUNTS.name)]
@@ -85,9 +82,6 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
     cells = dict(zip(row(text, "technique"), row(text, "fp16"), strict=True))
     expected = {
         "roofline bound": "12 ms",
-        "modelled": "5.00 MiB",
-        "reserved, modelled": "6.00 MiB",
-        "host memory": "7.00 MiB (4.00 MiB pinned)",
         "TFLOP": "3.00",
         "operations": "5,054 ok",
         "to host": "7.00 MiB",
@@ -107,7 +101,7 @@ def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: Scenari
     measured.verdicts.append(verdict(measured.id, metric="activation"))
     measured.verdicts.append(verdict(measured.id, baseline=1.0, limit=1.06))
     titles = row(shown(run_record(measured)), "technique")[2:]
-    assert {*titles, "roofline bound", "modelled", "reserved, modelled", "host memory"} == {
+    assert {*titles, "roofline bound"} == {
         column.title for column in COLUMNS if column.title != "in effect"
     }
 

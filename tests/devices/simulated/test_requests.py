@@ -8,8 +8,7 @@ from array import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.devices.simulated.allocator import Block, OutOfDeviceMemory
-from fixtures.devices.simulated.expandable import new_allocator
+from fixtures.devices.simulated.allocator import Block, CachingAllocator, OutOfDeviceMemory
 from fixtures.devices.simulated.requests import Replay, Requests
 from fixtures.records.units import GIB, MIB
 
@@ -29,10 +28,10 @@ events = st.lists(
 )
 
 
-def logged(wanted: list[tuple[str, int]], *, expandable: bool = False) -> Requests:
+def logged(wanted: list[tuple[str, int]]) -> Requests:
     """A log of all of it; a free is of the oldest block but `number`, if there is one."""
     alive: list[int] = []
-    log = Requests(expandable=expandable)
+    log = Requests()
     for address, (what, number) in enumerate(wanted):
         if what == "malloc":
             log.malloc(address, number, f", in place {address % 3}")
@@ -48,9 +47,9 @@ def logged(wanted: list[tuple[str, int]], *, expandable: bool = False) -> Reques
     return log
 
 
-def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float, *, expandable: bool) -> Replay:
+def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float) -> Replay:
     """The same from an allocator that loses its limit where it first refuses."""
-    allocator = new_allocator(capacity_bytes, expandable=expandable)
+    allocator = CachingAllocator(capacity_bytes)
     blocks: dict[int, Block | None] = {}
     refusal = None
     for address, (what, number) in enumerate(wanted):
@@ -76,15 +75,15 @@ def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float, *, expandab
 
 
 @settings(max_examples=200, deadline=None)
-@given(events, st.booleans())
+@given(events)
 def test_the_smallest_capacity_suffices_and_the_next_smaller_one_does_not(
-    wanted: list[tuple[str, int]], expandable: bool
+    wanted: list[tuple[str, int]],
 ) -> None:
-    log = logged(wanted, expandable=expandable)
+    log = logged(wanted)
     needed_bytes = log.smallest_capacity_bytes()
 
     def is_refused(capacity_bytes: int) -> bool:
-        return as_it_goes(wanted, capacity_bytes, expandable=expandable).refusal is not None
+        return as_it_goes(wanted, capacity_bytes).refusal is not None
 
     assert not is_refused(needed_bytes)
     if needed_bytes:
@@ -92,14 +91,14 @@ def test_the_smallest_capacity_suffices_and_the_next_smaller_one_does_not(
 
 
 @settings(max_examples=200, deadline=None)
-@given(events, st.booleans(), st.integers(0, 2 * GIB))
+@given(events, st.integers(0, 2 * GIB))
 def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run(
-    wanted: list[tuple[str, int]], expandable: bool, capacity_bytes: int
+    wanted: list[tuple[str, int]], capacity_bytes: int
 ) -> None:
-    log = logged(wanted, expandable=expandable)
-    expected = as_it_goes(wanted, capacity_bytes, expandable=expandable)
+    log = logged(wanted)
+    expected = as_it_goes(wanted, capacity_bytes)
     assert log.replay(capacity_bytes) == expected
-    again = Requests(array("q", log.log), log.places, expandable=log.expandable)
+    again = Requests(array("q", log.log), log.places)
     assert again.replay(capacity_bytes) == expected
 
 
@@ -117,7 +116,6 @@ def test_fragments_are_a_need() -> None:
     log = logged(wanted)
     assert log.replay(GIB).peak_allocated_bytes == 204 * MIB
     assert log.smallest_capacity_bytes() == 400 * MIB
-    assert logged(wanted, expandable=True).smallest_capacity_bytes() < 260 * MIB
 
 
 def test_a_refusal_says_where_and_is_the_first_one() -> None:
@@ -127,15 +125,6 @@ def test_a_refusal_says_where_and_is_the_first_one() -> None:
         "0.00 MiB in fragments, in place 1"
     )
     assert replay.peak_allocated_bytes == 90 * MIB
-
-
-def test_a_card_that_the_workspaces_have_fragmented_says_what_it_lacked() -> None:
-    # The second lies at the start of the workspace's segment, which has to stay.
-    log = logged([("pass_through", 20 * MIB), ("malloc", MIB + 1), ("malloc", 30 * MIB)])
-    refusal = log.replay(40 * MIB).refusal
-    assert refusal is not None
-    assert refusal.startswith("simulated out of memory: 30.00 MiB requested")
-    assert log.replay(64 * MIB).refusal is None
 
 
 def test_an_empty_log_needs_nothing() -> None:
