@@ -44,7 +44,7 @@ def test_what_a_hop_hands_on_is_a_name_in_its_module() -> None:
         assert any(re.search(rf"\b{value}\b", source) for source in sources), value
 
 
-def test_a_run_enters_the_modules_in_the_order_of_the_page(tmp_path: Path) -> None:
+def test_a_run_enters_the_modules_in_the_order_of_the_page(recorded: Path, tmp_path: Path) -> None:
     entered: list[tuple[str, str]] = []
 
     def profile(frame: FrameType, event: str, argument: object) -> None:
@@ -53,14 +53,10 @@ def test_a_run_enters_the_modules_in_the_order_of_the_page(tmp_path: Path) -> No
             if event == "call" and name == function and path.endswith(module):
                 entered.append((module, function))
 
-    baselines = ("--perf-baselines", str(tmp_path / "baselines"))
-    chosen = (*fake_bench.OPTIONS, *baselines, "-k", "[storybook-bf16]")
-    judged = ("-k", "test_peak_memory and [storybook-bf16]")
-    recorded = run_suite(*chosen, "--perf-update-baselines", "--perf-reason", "test")
-    assert recorded.returncode == 0, recorded.stdout
+    chosen = ("-k", "test_peak_memory and [storybook-bf16]", "--perf-baselines", str(recorded))
     sys.setprofile(profile)
     try:
-        result = run_suite(*chosen, *judged, "--perf-report", str(tmp_path))
+        result = run_suite(*fake_bench.OPTIONS, *chosen, "--perf-report", str(tmp_path))
     finally:
         sys.setprofile(None)
     assert result.returncode == 0, result.stdout

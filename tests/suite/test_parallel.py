@@ -93,12 +93,6 @@ def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_wor
     assert len(set.union(*workers.values())) == 2
 
 
-def test_another_distribution_that_was_asked_for_is_kept(recorded: tuple[Path, str]) -> None:
-    result = _run(recorded[0], *TWO, "--dist", "loadfile", "-v", "-k", "test_baselines")
-    assert result.returncode == pytest.ExitCode.OK, result.stdout
-    assert "LoadFileScheduling" in result.stdout
-
-
 def test_two_workers_record_what_one_process_records(
     recorded: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -110,13 +104,6 @@ def test_two_workers_record_what_one_process_records(
     said = [line.replace(str(tmp_path), str(folder)) for line in summary(result.stdout)]
     assert said == summary(output)
     assert f"Baseline written: {_stored(folder)}" in output
-
-
-def test_a_failure_in_one_worker_writes_nothing(tmp_path: Path) -> None:
-    result = _run(tmp_path, *TWO, *REFRESH, **FAULTS)
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "No baseline was written: the refresh did not finish without a failure." in result.stdout
-    assert not _stored(tmp_path).exists()
 
 
 def test_a_worker_that_crashes_writes_nothing_and_is_named(tmp_path: Path) -> None:
@@ -141,13 +128,6 @@ def test_the_first_failure_ends_the_run_with_what_was_found(recorded: tuple[Path
     assert result.returncode == pytest.ExitCode.INTERRUPTED, result.stdout
     assert "stopping after 1 failures" in result.stdout
     assert " judged: " in result.stdout
-
-
-def test_a_wrong_device_is_refused_before_any_worker_starts(tmp_path: Path) -> None:
-    result = _run(tmp_path, *TWO, "--perf-expect-device", "nvidia-h200")
-    assert result.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "the device found is 'fake'" in result.stderr + result.stdout
-    assert "Traceback" not in result.stderr + result.stdout
 
 
 def test_without_xdist_the_suite_runs_as_ever(recorded: tuple[Path, str]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from fixtures.metrics.latency_verdicts import judge_latency
 from fixtures.metrics.operations import judge_counts
 from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.baselines import CODEC, Baseline, BaselineError, read_baseline
+from fixtures.records.baselines import Baseline, BaselineError
 from fixtures.records.outcome import Verdict
 from fixtures.records.run import RunRecord
 from fixtures.report.plain import printed
@@ -26,7 +25,7 @@ from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
 from fixtures.verdicts.case import Case
 from tests.support.fake_device import FakeDevice
-from tests.support.odd import CUT, DROPPED, ODD, Place, places, spoilt
+from tests.support.odd import ODD, Place, places, spoilt
 from tests.support.runs import counts, entry, host_work, timing
 
 SCENARIO = find_scenario("storybook", "bf16")
@@ -84,27 +83,6 @@ def test_a_spoilt_baseline_is_refused_in_one_sentence_or_judged(
     assert path.read_text(encoding="utf-8") == text
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.sampled_from(PLACES), odd=st.sampled_from(ODD))
-def test_a_refresh_over_a_spoilt_baseline_writes_a_whole_one_or_nothing(
-    place: Place, odd: Any, tmp_path: Path
-) -> None:
-    text = spoilt(DOCUMENT, place, odd)
-    path = stored(tmp_path, text)
-    store, refusal = BaselineStore(tmp_path), ""
-    try:
-        store.stage("fake", "storybook", "bf16", entry())
-        store.commit()
-    except BaselineError as error:
-        refusal = str(error)
-    if refusal:
-        assert str(path) in refusal
-        assert path.read_text(encoding="utf-8") == text
-    else:
-        written = read_baseline(path, device_key="fake", workload="storybook")
-        assert written.scenarios["bf16"] == entry()
-
-
 def test_most_of_them_are_refused_and_a_sound_one_is_not(tmp_path: Path) -> None:
     stored(tmp_path, TEXT)
     assert {one.outcome.value for one in verdicts(case_of(tmp_path))} >= {"pass"}
@@ -117,9 +95,3 @@ def test_most_of_them_are_refused_and_a_sound_one_is_not(tmp_path: Path) -> None
             except BaselineError:
                 refused += 1
     assert refused > len(PLACES[::5]) * len(ODD) // 3
-
-
-@pytest.mark.parametrize("odd", [DROPPED, CUT])
-def test_a_document_is_spoilt_where_it_was_meant_to_be(odd: str) -> None:
-    assert spoilt(DOCUMENT, ("workload",), odd) != json.dumps(DOCUMENT)
-    assert CODEC.load(TEXT, "it") == SOUND

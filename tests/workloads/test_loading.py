@@ -175,6 +175,10 @@ class GatedRepoError(HubError):
     """Called as the hub's own is."""
 
 
+class RepositoryNotFoundError(HubError):
+    """Called as the hub's own is."""
+
+
 class OfflineModeIsEnabled(HubError):  # noqa: N818 - the hub's own name
     """Called as the hub's own is."""
 
@@ -191,6 +195,7 @@ def fail_download(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None
     [
         (HubError("name resolution failed"), "check the network, or give a pipeline folder"),
         (GatedRepoError("403"), "set HF_TOKEN if it is gated"),
+        (RepositoryNotFoundError("404"), "check the id"),
         (OfflineModeIsEnabled("offline"), "unset HF_HUB_OFFLINE"),
     ],
 )

@@ -139,7 +139,6 @@ def test_other_images_fail(compare: Compare) -> None:
         ("broken", Outcome.BROKEN, "runs on base, and on head: it does not work"),
         ("idle", Outcome.NOT_ACTIVE, "runs on base, and on head: it does not work"),
         ("crash", Outcome.BROKEN, "runs on base, and on head: head ended with code 3"),
-        ("garble", Outcome.BROKEN, "runs on base, and on head: head responded with Round"),
     ],
 )
 def test_what_does_not_run_on_head_alone_fails_and_the_rest_is_compared(

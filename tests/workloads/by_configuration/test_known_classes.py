@@ -93,14 +93,6 @@ def test_on_the_simulated_device_the_weights_need_not_be_there(tmp_path: Path) -
     assert configured.counts == complete.counts
 
 
-def test_another_class_than_the_workload_s_is_refused(tmp_path: Path) -> None:
-    folder = str(write_pipeline("LTXPipeline", tmp_path / "pipeline"))
-    with pytest.raises(WorkloadError) as refused:
-        WORKLOADS["sd15"].with_weights(folder).by_configuration.load(torch.float32)
-    assert "holds 'LTXPipeline', not a StableDiffusionPipeline; choose the" in str(refused.value)
-    assert "--perf-device simulated, which runs any pipeline of diffusers" in str(refused.value)
-
-
 def test_the_class_decides_only_on_the_simulated_device(tmp_path: Path) -> None:
     folder = str(write_pipeline("LTXPipeline", tmp_path / "clip"))
     assert chosen_workloads("simulated", (), folder) == ("clip",)
@@ -146,32 +138,3 @@ def test_of_a_hub_id_only_configurations_are_downloaded(
     endings = {path.suffix for path in (tmp_path / "snapshot").rglob("*") if path.is_file()}
     assert endings <= {".json", ".txt", ".model", ".jinja"}
     assert not [*(tmp_path / "snapshot").rglob("*.index.json")]
-
-
-class GatedRepoError(OSError):
-    """Called as the hub's own is."""
-
-
-class RepositoryNotFoundError(OSError):
-    """Called as the hub's own is."""
-
-
-@pytest.mark.parametrize(
-    ("error", "remedy"),
-    [
-        (OSError("name resolution failed"), "check the network, or give a pipeline folder"),
-        (GatedRepoError("403"), "set HF_TOKEN if it is gated"),
-        (RepositoryNotFoundError("404"), "check the id"),
-    ],
-)
-def test_a_hub_that_gives_nothing_is_told_with_a_remedy(
-    error: Exception, remedy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def download(*_: Any, **__: Any) -> str:
-        raise error
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(WorkloadError) as refused:
-        workload_of_folder("owner/name-that-nobody-has")
-    assert remedy in str(refused.value)
-    assert "\n" not in str(refused.value)
