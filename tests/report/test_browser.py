@@ -315,7 +315,7 @@ def test_the_report_of_a_real_run(browser: Browser, tmp_path: Path) -> None:
         tab.get_by_label("Find").fill("channels")
         assert shown(tab) == ["storybook-channels_last"]
         tab.get_by_role("button", name="channels_last", exact=True).click()
-        assert tab.get_by_role("img", name="Every round of channels_last").is_visible()
+        assert tab.get_by_role("img", name="Latency ratio of each process").is_visible()
         tab.get_by_role("button", name="channels_last of storybook-channels_last").click()
         tab.get_by_role("button", name="Close").click()
         assert tab.locator("[data-name=storybook-channels_last] .thumb").count() == 0

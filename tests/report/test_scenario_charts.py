@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 
 from fixtures.metrics.latency_verdicts import RATIO
 from fixtures.records.timeline import Timeline
-from fixtures.records.timing import Group
-from fixtures.report.scenario_charts import MAX_HOLDERS, REST, Scale, memory, ratios, rounds
+from fixtures.report.scenario_charts import MAX_HOLDERS, REST, Scale, memory, ratios
 from tests.support.runs import MIB, scenario_record, timing, verdict
 
 BROKEN = [math.nan, math.inf, 0.0, -1.0]
@@ -51,7 +49,6 @@ def test_ticks_lie_on_the_line_and_differ(low: float, width: float) -> None:
 
 def test_nothing_is_drawn_of_nothing() -> None:
     assert ratios(scenario_record("fp16")) is None
-    assert rounds(scenario_record("fp16")) is None
     assert memory(scenario_record("fp16")) is None
     assert memory(scenario_record("fp16", timeline=Timeline(1, (), (), 0, {}))) is None
     assert (
@@ -85,32 +82,6 @@ def test_stored_ratios_and_limits_that_are_none_are_left_out(broken: float) -> N
     assert chart is not None
     assert [len(points) for _, _, points in chart.rows] == [1, 1]
     assert chart.limits == []
-
-
-# Rounds
-
-
-def test_every_round_is_a_point_of_its_side_and_processes_are_parted() -> None:
-    group = Group((0.1, 0.11, 0.12), (0.2, 0.21))
-    processes = [replace(timing(), groups=groups) for groups in ((group, group), (group,))]
-    chart = rounds(scenario_record("fp16", timings=processes))
-    assert chart is not None
-    reference, candidate = chart.points
-    assert (len(reference), len(candidate), len(chart.processes)) == (9, 6, 1)
-    # Slower is higher up, later is further right.
-    assert max(y for _, y in candidate) < min(y for _, y in reference)
-    assert [x for x, _ in reference] == sorted(x for x, _ in reference)
-
-
-def test_the_bars_hold_every_round() -> None:
-    chart = rounds(scenario_record("fp16", timings=[timing(2.0, pairs=1)]))
-    assert chart is not None
-    (reference,), (candidate,) = chart.bars
-    assert (reference[2], candidate[2]) == (130.0, 65.0)  # two rounds, one round
-
-
-def test_equal_rounds_can_be_drawn() -> None:
-    assert rounds(scenario_record("fp16", timings=[timing(1.0)])) is not None
 
 
 # Memory
