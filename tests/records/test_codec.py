@@ -263,7 +263,7 @@ def test_another_schema_is_refused(codec: Codec[Any], schema: Any) -> None:
     ],
 )
 def test_results_of_an_older_suite_are_refused_in_one_sentence(old: Any) -> None:
-    assert refusal(RESULTS, old) == (f"results.json has schema {old['schema']}, this suite reads 3")
+    assert refusal(RESULTS, old) == (f"results.json has schema {old['schema']}, this suite reads 4")
 
 
 RECORD = "scenarios/storybook-fp16"
