@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -16,18 +15,10 @@ from torch import nn
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.keys import device_key
-from fixtures.measuring.rounds import timing_of
-from fixtures.metrics.latency_verdicts import judge_absolute_latency
-from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.outcome import Outcome
-from fixtures.records.run import WHOLE, RunRecord
+from fixtures.records.run import WHOLE
 from fixtures.records.units import MIB
-from fixtures.scenarios import find_scenario
-from fixtures.settings import Settings
-from fixtures.suite.cases import Cases
 from fixtures.techniques import CATALOGUE
 from tests.devices.fake_cuda import GIB, FakeCuda
-from tests.support.runs import entry, latency, timing
 
 
 class Allocating(nn.Module):
@@ -138,13 +129,6 @@ def test_a_phase_that_comes_back_keeps_its_larger_peak() -> None:
     assert trace.component_peak_bytes["denoiser"] == 70
 
 
-def test_a_call_without_phases_still_has_a_whole_peak() -> None:
-    cuda = FakeCuda()
-    with CudaDevice(cuda=cuda).observe(EMPTY) as trace:
-        cuda.allocate(7)
-    assert trace.component_peak_bytes == {WHOLE: 7}
-
-
 def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = FakeCuda()
     monkeypatch.setattr(
@@ -182,12 +166,6 @@ def test_out_of_memory_passes_through_and_leaves_nothing_behind() -> None:
     assert trace.component_peak_bytes["denoiser"] == 51
     assert not pipeline.unet._forward_pre_hooks
     assert not pipeline.vae.decoder._forward_pre_hooks
-    assert gc.isenabled()
-
-
-def test_no_garbage_is_collected_during_an_observed_call() -> None:
-    with CudaDevice(cuda=FakeCuda()).observe(EMPTY):
-        assert not gc.isenabled()
     assert gc.isenabled()
 
 
@@ -288,37 +266,6 @@ def test_the_device_knows_its_key_and_its_hardware() -> None:
 def test_every_technique_is_timed() -> None:
     device = CudaDevice(cuda=FakeCuda())
     assert [one.id for one in CATALOGUE if one.untimed(device)] == []
-
-
-@pytest.mark.parametrize(
-    ("watched", "outcomes"),
-    [
-        (True, [Outcome.PASS, Outcome.REGRESSION, Outcome.REGRESSION]),
-        (False, [Outcome.PASS, Outcome.PASS, Outcome.REGRESSION]),
-    ],
-    ids=["watched", "not watched"],
-)
-def test_a_latency_is_judged_by_its_spread_where_the_device_is_watched_else_for_a_doubling(
-    watched: bool, outcomes: list[Outcome], tmp_path: Path
-) -> None:
-    cuda = FakeCuda()
-    cuda.properties.uuid = "1234"
-    reported = SimpleNamespace(facts={}, surroundings="driver 1", read=lambda: None)
-    device = CudaDevice(cuda=cuda, nvml=lambda uuid: reported if watched else None)  # type: ignore
-    scenario = find_scenario("storybook", "bf16")
-    of = {"hardware": dict(device.hardware), "timing": timing_of(scenario, device)}
-    session = latency((1.0,) * 60, **of)
-    store = BaselineStore(tmp_path)
-    store.stage(device.key, "storybook", "bf16", entry(latency=(session,)))
-    store.commit()
-    case = Cases(device, Settings(), store, RunRecord(), comparisons=1).case(scenario)
-    assert case.own_sessions == [session]
-    assert case.comparisons == (2 if watched else 1), "the time itself is one more"
-    found = [
-        judge_absolute_latency(case, [timing(judged_ms=judged_ms)] * 12).outcome
-        for judged_ms in (100.0, 105.0, 201.0)
-    ]
-    assert found == outcomes
 
 
 def test_tf32_needs_ampere() -> None:

@@ -72,13 +72,6 @@ def test_every_call_reports_its_phases_again() -> None:
     assert seen == ["text_encoder", "denoiser", "vae"] * 2
 
 
-def test_calls_are_steps_and_slices() -> None:
-    pipeline = Pipeline()
-    with Phases(pipeline, lambda _: None) as phases:
-        pipeline()
-    assert phases.calls == {"text_encoder": 1, "denoiser": 2, "vae": 2}
-
-
 def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls() -> None:
     pipeline = Pipeline("transformer")
     pipeline.vae.post_quant_conv = None  # type: ignore[assignment]
@@ -90,21 +83,9 @@ def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls(
     assert phases.calls["vae"] == 2 * 3
 
 
-@pytest.mark.parametrize("name", ["unet", "transformer"])
-def test_the_denoiser_has_one_of_two_names(name: str) -> None:
-    pipeline = Pipeline(name)
-    assert denoiser(pipeline) is getattr(pipeline, name)
-
-
 def test_a_pipeline_without_a_denoiser_is_refused() -> None:
     with pytest.raises(AttributeError, match="SimpleNamespace has no unet or transformer"):
         denoiser(SimpleNamespace(unet=None))
-
-
-def test_leaving_removes_every_hook() -> None:
-    pipeline = Pipeline()
-    phases_of(pipeline)
-    assert hook_count(pipeline) == 0
 
 
 def test_leaving_after_an_exception_removes_every_hook() -> None:

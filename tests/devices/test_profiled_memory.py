@@ -7,18 +7,16 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.ledger import StorageLedger, resident_tensors
+from fixtures.devices.ledger import StorageLedger
 from fixtures.devices.needs import missing_cpp_compiler
 from fixtures.devices.profiled_memory import ProfiledMemory
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import find_scenario
-from fixtures.workloads import WORKLOADS
 
 KIB = 1024
 SIDE = 128
@@ -199,27 +197,6 @@ def test_nothing_of_what_was_recorded_is_kept() -> None:
 
 
 # Beside the ledger
-
-
-def _decode(pipeline: Any) -> None:
-    pipeline.vae.decode(torch.zeros(1, 4, 16, 16))
-
-
-def _denoise(pipeline: Any) -> None:
-    pipeline.unet(torch.zeros(2, 4, 16, 16), torch.tensor(1), torch.zeros(2, 77, 96))
-
-
-@pytest.mark.parametrize("work", [_decode, _denoise])
-def test_models_have_the_ledger_s_peak(work: Callable[[Any], None]) -> None:
-    pipeline = WORKLOADS["storybook"].load(torch.float32)
-    with torch.no_grad():
-        work(pipeline)
-        with ProfiledMemory(resident_tensors(pipeline)) as memory:
-            work(pipeline)
-        with StorageLedger(resident_tensors(pipeline)) as ledger:
-            work(pipeline)
-    more_bytes = memory.component_peak_bytes[WHOLE] - ledger.component_peak_bytes[WHOLE]
-    assert 0 <= more_bytes <= WRAPPED_BYTES
 
 
 def test_the_device_measures_compiled_code_by_components_like_any_other() -> None:

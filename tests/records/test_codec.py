@@ -168,13 +168,6 @@ def test_every_field_is_written(codec: Codec[Any], record: Any, where: str, of: 
     )
 
 
-def test_latency_is_written_only_where_there_is_some() -> None:
-    entries = {"fp16": entry(), "bf16": entry(latency=())}
-    stored = plain(baselines.CODEC, replace(BASELINE, scenarios=entries))["scenarios"]
-    assert "latency" in stored["fp16"]
-    assert "latency" not in stored["bf16"]
-
-
 def test_images_of_an_entry_are_written_only_where_there_are_some() -> None:
     """An entry that was recorded before there was such a field stays as it is to the byte."""
     images = tuple(encoded(IMAGES, lossless=True))
@@ -255,17 +248,6 @@ def test_another_schema_is_refused(codec: Codec[Any], schema: Any) -> None:
     assert sentence.endswith(f", this suite reads {codec.schema}")
 
 
-@pytest.mark.parametrize(
-    "old",
-    [
-        {"schema": 1, "device": {"key": "cpu"}, "scenarios": [{"id": "storybook-fp16"}]},
-        {"schema": 2, "device": {"key": "cpu"}, "scenarios": [{"id": "storybook-fp16"}]},
-    ],
-)
-def test_results_of_an_older_suite_are_refused_in_one_sentence(old: Any) -> None:
-    assert refusal(RESULTS, old) == (f"results.json has schema {old['schema']}, this suite reads 4")
-
-
 RECORD = "scenarios/storybook-fp16"
 
 
@@ -273,55 +255,31 @@ RECORD = "scenarios/storybook-fp16"
     ("where", "value"),
     [
         ("device_key", None),
-        ("device_key", 1),
         ("hardware", []),
-        ("software/torch", 2.13),
-        ("weights", None),
         ("notes", [1]),
-        ("notes", "a note"),
-        ("claims", {"hold": "many"}),
         ("claims", {"hold": 1.5}),
-        ("recorded_at", 1),
         ("surprise", 1),
-        ("scenarios", []),
         (RECORD, {}),
         (f"{RECORD}/id", ...),
         (f"{RECORD}/surprise", 1),
         (f"{RECORD}/ssim", "0.5"),
-        (f"{RECORD}/ssim", True),
-        (f"{RECORD}/ssim", []),
-        (f"{RECORD}/wall_ms", "fast"),
         (f"{RECORD}/component_peak_bytes/whole", 0.5),
         (f"{RECORD}/counts/totals/operations", -1),
-        (f"{RECORD}/counts/totals/operations", "14"),
         (f"{RECORD}/counts/operations/aten::mm", -1),
-        (f"{RECORD}/counts/operations/aten::mm", True),
-        (f"{RECORD}/speedup", [1.0]),
         (f"{RECORD}/speedup/low", ...),
-        (f"{RECORD}/unsupported", 1),
         (f"{RECORD}/timings/0/groups/0/candidate_s/0", "0.1"),
-        (f"{RECORD}/timings/0/evidence/load", None),
-        (f"{RECORD}/changed", [1]),
         (f"{RECORD}/images", ["https://example.org/image.webp"]),
-        (f"{RECORD}/timeline", {}),
         (f"{RECORD}/timeline/stride", 1.5),
-        (f"{RECORD}/timeline/work/copy", [1, 2]),
         (f"{RECORD}/timeline/phases", [["vae", 0]]),
         (f"{RECORD}/timeline/stride", 0),
-        (f"{RECORD}/timeline/phases", []),
-        (f"{RECORD}/timeline/work", {"copy": []}),
         (f"{RECORD}/timeline/work/copy", ["NaN", 1, 1]),
-        (f"{RECORD}/timeline/work/copy/1", 10**400),
         (f"{RECORD}/timeline/live_bytes/0", 2**63),
         (f"{RECORD}/component_peak_bytes/whole", -1),
-        (f"{RECORD}/counts/totals/operations", 10**400),
         (f"{RECORD}/wall_ms", 1e308),
         (f"{RECORD}/wall_ms", 5e-324),
-        (f"{RECORD}/wall_ms", 10**400),
         (f"{RECORD}/speedup/low", -1e31),
         (f"{RECORD}/timings/0/wall_s/0", 1e308),
         (f"{RECORD}/verdicts/0/outcome", "fine"),
-        (f"{RECORD}/verdicts/0/sentence", None),
         (f"{RECORD}/verdicts/0/not_run", "neither"),
     ],
 )

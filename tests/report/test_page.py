@@ -184,17 +184,6 @@ def test_what_limits_the_verdicts_stands_beside_their_counts_and_the_rest_at_the
     assert "3 % less" not in top
 
 
-def test_what_is_not_judged_on_every_workload_is_said_once_and_else_names_its_workloads() -> None:
-    def record(workload: str, metric: str) -> ScenarioRecord:
-        why = verdict(f"{workload}-fp32", Outcome.NOT_JUDGED, metric, detail="no eyes")
-        return scenario_record("fp32", workload=workload, verdicts=[why])
-
-    text = read(run_record(record("a", "SSIM"), record("b", "SSIM"))).text
-    assert text.count("not judged: image: no eyes") == 1
-    text = read(run_record(record("a", "SSIM"), record("b", "counts"))).text
-    assert "not judged on a: image: no eyes" in text
-
-
 def test_unsupported_scenarios_are_folded_and_each_reason_is_told_once() -> None:
     why = "needs torchao: python -m pip install torchao"
     names = ("int8", "fp8")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from accelerate.hooks import CpuOffload
 
 from fixtures.devices import Trace
 from fixtures.records.counts import (
@@ -22,10 +21,8 @@ from fixtures.records.run import WHOLE
 from tests.support.simulated_runs import (
     SIDE_PX,
     shared_device,
-    shared_workload,
     simulate,
     simulated,
-    small,
 )
 
 STEPS = 3
@@ -63,10 +60,6 @@ def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> None:
     setattr(owner, name, lambda *args, **kwargs: around(old, *args, **kwargs))
 
 
-def test_nothing_put_in_moves_nothing(sound: Trace) -> None:
-    assert simulate(spoil=lambda pipeline: None) == sound
-
-
 def test_an_upcast_left_in_attention(sound: Trace) -> None:
     def upcast(pipeline: Any) -> None:
         for processor in {id(p): p for p in pipeline.unet.attn_processors.values()}.values():
@@ -102,75 +95,6 @@ def test_the_vae_decodes_in_fp32(sound: Trace) -> None:
     )
     assert spoilt.counts.totals[FLOPS] == sound.counts.totals[FLOPS]
     assert spoilt.counts.compute_dtypes["float32"] > 0
-
-
-def test_every_step_keeps_its_noise(sound: Trace) -> None:
-    kept = []
-
-    def keep(pipeline: Any) -> None:
-        def note(old: Any, noise: Any, *args: Any, **kwargs: Any) -> Any:
-            kept.append(noise)
-            return old(noise, *args, **kwargs)
-
-        wrapped(pipeline.scheduler, "step", note)
-
-    spoilt = simulate(spoil=keep)
-    kept.clear()
-    assert {name for name in moved(sound, spoilt) if "peak" not in name} == set()
-    assert "peak of denoiser" in moved(sound, spoilt)
-    assert f"{STEPS} x float16 (1, 4, 32, 32)" in str(spoilt.leak)
-
-
-def test_the_scheduler_reads_a_value(sound: Trace) -> None:
-    def read(pipeline: Any) -> None:
-        def item(old: Any, noise: Any, step: Any, *args: Any, **kwargs: Any) -> Any:
-            step.item()
-            return old(noise, step, *args, **kwargs)
-
-        wrapped(pipeline.scheduler, "step", item)
-
-    spoilt = simulate(spoil=read)
-    assert moved(sound, spoilt) == {OPERATIONS, SYNCS}
-    assert spoilt.counts.totals[SYNCS] == sound.counts.totals[SYNCS] + STEPS
-
-
-def test_an_offload_hook_moves_a_module_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = simulated("model_cpu_offload")
-    once = CpuOffload.pre_forward
-
-    def twice(hook: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
-        again = module.to("cpu") if hasattr(module, "conv_in") else module
-        return once(hook, again, *args, **kwargs)
-
-    monkeypatch.setattr(CpuOffload, "pre_forward", twice)
-    after = simulate("model_cpu_offload")
-    with shared_device().entered():
-        unet = shared_workload().load(torch.float16).unet
-        weights = sum(p.numel() * p.element_size() for p in unet.parameters())
-    # The first step finds it on the host anyway.
-    assert after.counts.totals[BYTES_TO_DEVICE] - before.counts.totals[BYTES_TO_DEVICE] == (
-        (STEPS - 1) * weights
-    )
-    assert after.counts.totals[FLOPS] == before.counts.totals[FLOPS]
-
-
-def test_slicing_is_ignored() -> None:
-    batch = small(batch=4)
-    before = simulate("vae_slicing", workload=batch, device=shared_device())
-    after = simulate(
-        "vae_slicing",
-        spoil=lambda pipeline: pipeline.vae.disable_slicing(),
-        workload=batch,
-        device=shared_device(),
-    )
-    assert (before.calls["vae"], after.calls["vae"]) == (4, 1)
-    # fp32 images of four, of which sliced decoding holds one, and its activations.
-    assert (
-        after.component_peak_bytes["vae"]
-        > before.component_peak_bytes["vae"] + 3 * 32 * SIDE_PX**2 * 4
-    )
-    assert after.component_peak_bytes["denoiser"] == before.component_peak_bytes["denoiser"]
-    assert after.counts.totals[FLOPS] == before.counts.totals[FLOPS]
 
 
 def test_an_extra_copy_of_the_latents(sound: Trace) -> None:

@@ -165,38 +165,6 @@ def test_memory_that_another_stream_may_use_is_not_to_be_given_away() -> None:
     assert len(freed_and_reused(used_on=2)) == 1
 
 
-def test_memory_of_one_stream_is_not_ordered_for_another_one() -> None:
-    """Asked for where it was freed, and written elsewhere."""
-    ordering = Ordering()
-    ordering.allocated(7, 0, 100)
-    ordering.launch("a kernel", {}, {7: "x"})
-    ordering.freed(7, 0, 100)
-    ordering.allocated(8, 0, 100)
-    ordering.current = ordering.new_stream()
-    ordering.launch("a copy", {}, {8: "y"})
-    assert ordering.races == [
-        "a copy on stream 1 writes a tensor (y) to memory that a kernel on the default stream may "
-        "still use, and nothing makes it wait"
-    ]
-
-
-def test_what_was_never_written_still_lies_where_others_may_read() -> None:
-    """Freed and asked for twice."""
-    ordering = Ordering()
-    side = ordering.new_stream()
-    ordering.allocated(7, 0, 100)
-    ordering.current = side
-    ordering.launch("a kernel", {7: "x"}, {})
-    ordering.current = DEFAULT
-    for key in (7, 8):
-        ordering.freed(key, 0, 100)
-        ordering.allocated(key + 1, 0, 100)
-    assert not ordering.races
-    for _ in range(2):
-        ordering.launch("a copy", {}, {9: "y"})
-        assert len(ordering.races) == 1, "what is written has its place"
-
-
 def test_what_the_host_reads_must_have_arrived() -> None:
     ordering = Ordering()
     for key in (3, 4):

@@ -110,18 +110,6 @@ def test_a_mask_waits_for_the_positions(case: str, totals: Callable[[], dict[str
     assert found.tolist() == wanted
 
 
-def test_a_mask_on_the_host_is_known_there_and_its_positions_are_copied(
-    totals: Callable[[], dict[str, int]],
-) -> None:
-    values, mask = levels(), torch.tensor([True, False, True, False, False])
-    before = totals()
-    found = values[mask]
-    after = totals()
-    assert after[SYNCS] == before[SYNCS]
-    assert after[COPIES_TO_DEVICE] == before[COPIES_TO_DEVICE] + 1
-    assert found.tolist() == [1, 0.5]
-
-
 def test_known_positions_of_unknown_values_give_a_shape(
     totals: Callable[[], dict[str, int]],
 ) -> None:
@@ -129,17 +117,6 @@ def test_known_positions_of_unknown_values_give_a_shape(
     assert found.shape == (3,)
     with pytest.raises(UnknownValueError, match="values"):
         found.tolist()
-
-
-def test_values_put_in_at_a_mask_wait_for_its_positions_one_value_does_not(
-    totals: Callable[[], dict[str, int]],
-) -> None:
-    values, start = levels(), totals()[SYNCS]
-    values[values > 0.4] = 7
-    assert totals()[SYNCS] == start
-    values[values > 0.4] = levels()[:3]
-    assert totals()[SYNCS] == start + 1
-    assert values.tolist() == [1, 0.75, 0.5, 0.25, 0]
 
 
 READS: dict[str, Callable[[torch.Tensor], object]] = {

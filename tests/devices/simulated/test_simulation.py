@@ -167,15 +167,6 @@ def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once
     assert moved == weights
 
 
-def test_a_technique_that_offloads_more_finely_needs_less() -> None:
-    peaks = [
-        simulated(name).component_peak_bytes[WHOLE]
-        for name in ("sequential_cpu_offload", "group_offload_block", "model_cpu_offload", "fp16")
-    ]
-    assert peaks == sorted(peaks)
-    assert len(set(peaks)) == 4
-
-
 def test_unknown_values_are_refused_not_guessed() -> None:
     def read_the_latents(pipeline: Any) -> None:
         step = pipeline.scheduler.step
