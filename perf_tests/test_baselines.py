@@ -7,7 +7,6 @@ import pytest
 from fixtures.commands.refresh import differences, record_entry
 from fixtures.devices import Device
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.instructions import Instructions
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, workload_of
@@ -65,7 +64,6 @@ def test_refresh(
     run_record: RunRecord,
     samples: Iterator[Timing],
     keep: Keep,
-    recounted: Instructions | None,
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure a new entry."""
     case = cases.case(scenario)
@@ -77,7 +75,6 @@ def test_refresh(
         reason=settings.reason,
         samples=samples,
         case=case,
-        instructions=recounted,
     )
     run_record.note(differences(scenario, case.entry, entry))
     keep(entry)

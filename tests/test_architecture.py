@@ -33,7 +33,6 @@ ROOTS = (
             "judging",
             "figures",
             "latency",
-            "instructions",
             "compiling",
             "refreshing",
         )

@@ -23,7 +23,6 @@ from fixtures.devices import open_device
 from fixtures.devices.host_calls import HostCallCounter
 from fixtures.devices.ledger import StorageLedger
 from fixtures.records.host_work import (
-    BYTECODES,
     COLLECTIONS,
     EMPTY_CACHE,
     EVENTS,
@@ -71,10 +70,6 @@ def read(path):
     with open(path, "rb"):
         pass
 
-def spin(times):
-    for _ in range(times):
-        pass
-
 def signature():
     return inspect.signature(leaf)
 
@@ -120,18 +115,6 @@ def test_functions_and_the_builtins_they_call_are_counted(library: ModuleType, t
     assert work.python == "{}.{}".format(*sys.version_info)
 
 
-@settings(max_examples=8)
-@given(times=st.integers(0, 1000))
-def test_a_loop_without_a_call_is_seen_in_bytecodes(library: ModuleType, times: int) -> None:
-    spin = "hostlib/inner/__init__.py:spin"
-    empty, loop = (counted(library.spin, n).call for n in (0, times))
-    assert loop.packages == empty.packages
-    each, rest = divmod(loop.bytecodes[spin] - empty.bytecodes[spin], times or 1)
-    assert rest == 0
-    assert (2 if times else 0) <= each <= 4
-    assert loop.figures()[BYTECODES] == loop.bytecodes[spin]
-
-
 def test_work_of_the_standard_library_counts_for_its_caller(library: ModuleType) -> None:
     def mine() -> None:
         inspect.signature(mine)  # the suite's own
@@ -141,8 +124,7 @@ def test_work_of_the_standard_library_counts_for_its_caller(library: ModuleType)
     calls = call.packages["hostlib"]
     assert (calls.functions, calls.builtins) == (1, 0)
     assert calls.standard == call.figures()[STANDARD_CALLS] > 20
-    assert call.bytecodes["hostlib/inner/__init__.py:signature"] > 100
-    assert bare.figures()[STANDARD_CALLS] == 0
+    assert STANDARD_CALLS not in bare.figures()
 
 
 def test_what_costs_more_than_a_call_is_counted(library: ModuleType) -> None:
@@ -325,8 +307,7 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import find_scenario
 for name in sys.argv[1:]:
     work = observe(find_scenario("storybook", name), open_device("cpu")).host_work
-    print(name, sorted(work.labelled().items()), sorted(work.call.functions.items()),
-          sorted(work.call.bytecodes.items()))
+    print(name, sorted(work.labelled().items()), sorted(work.call.functions.items()))
 """
 
 

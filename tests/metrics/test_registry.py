@@ -61,7 +61,7 @@ def test_every_claim_of_a_metric_has_its_file() -> None:
     }
     named = {"counters": operations, "visual_equivalence": metrics.images, "activation": activation}
     for metric in METRICS:
-        if metric in (metrics.values.METRIC, metrics.load.METRIC):
+        if metric is metrics.values.METRIC:
             continue  # two sides alone can be judged by it
         module = next(
             name for name in vars(metrics) if getattr(vars(metrics)[name], "METRIC", None) is metric

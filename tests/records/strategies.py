@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.codec import LARGEST
 from fixtures.records.counts import Counts
-from fixtures.records.instructions import Instructions
 from fixtures.records.likeness import Likeness
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord, ScenarioRecord
@@ -28,15 +27,6 @@ HARDWARE = st.dictionaries(
     NAMES, NAMES | st.integers(-9, 9) | st.booleans() | st.none() | st.lists(NAMES), max_size=3
 )
 DATA_URIS = st.lists(st.just("data:image/webp;base64,AAAA"), max_size=2)
-INSTRUCTIONS = st.none() | st.builds(
-    Instructions,
-    NAMED_NUMBERS,
-    st.dictionaries(NAMES, st.integers(-(2**60), 2**60), max_size=2),
-    NAMED_NUMBERS,
-    st.dictionaries(NAMES, NAMED_NUMBERS, max_size=2),
-    VERSIONS,
-    VERSIONS,
-)
 COUNTS = st.builds(Counts, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS)
 
 SECONDS = st.floats(1e-9, 1e9)
@@ -80,6 +70,7 @@ VERDICTS = st.builds(
     limit=st.none() | FIGURES,
     detail=NAMES,
     not_run=st.sampled_from([None, "base", "head", "both"]),
+    budget=NAMES,
 )
 CLASSES = st.dictionaries(NAMES, NAMES, max_size=2)
 LIKENESS = st.builds(Likeness, FIGURES, FIGURES, FIGURES, st.none() | FIGURES, st.none() | FIGURES)
@@ -114,8 +105,6 @@ SCENARIO_RECORDS = st.builds(
     images=DATA_URIS,
     stored_images=DATA_URIS,
     flip_maps=st.dictionaries(NAMES, DATA_URIS, max_size=2),
-    instructions=INSTRUCTIONS,
-    uncounted=NAMES,
     verdicts=st.lists(VERDICTS, max_size=3),
 )
 RUNS = st.builds(
@@ -164,6 +153,5 @@ ENTRIES = st.builds(
     ssim=st.none() | st.floats(-1, 1),
     images=DATA_URIS.map(tuple),
     differences=DATA_URIS.map(tuple),
-    instructions=INSTRUCTIONS,
 )
 """Entries with and without a clock."""

@@ -18,7 +18,6 @@ from fixtures.report.terminal import PIPED_WIDTH, closing_line, render, width_of
 from tests.support.runs import (
     MIB,
     host_work,
-    instructions,
     run_record,
     scenario_record,
     verdict,
@@ -95,7 +94,6 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
 def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
     measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
     measured.host_work = host_work()
-    measured.instructions = instructions()
     compiled = {GRAPHS: 2, BREAKS: 0, KERNELS: 34}
     measured.compilation = Compilation(compiled, {}, 4.0, (50.0,), {"torch": "2.13.0"})
     measured.verdicts.append(verdict(measured.id, metric="activation"))

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial, wraps
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -198,18 +197,6 @@ def _before_each_call(pipeline: Any, do: Callable[[], object]) -> None:
     pipeline.scheduler.set_timesteps = start
 
 
-def _loop(pipeline: Any) -> None:
-    """Two thousand iterations of code that is counted: a loop of the suite's own is not."""
-    import diffusers
-
-    source = "def loop(times):\n    for _ in range(times):\n        pass\n"
-    namespace: dict[str, Any] = {}
-    path = Path(str(diffusers.__file__)).parent / "models/looping.py"
-    exec(compile(source, str(path), "exec"), namespace)  # noqa: S102 - a text of this function
-    loop = namespace["loop"]
-    _before_forward(pipeline.unet, lambda: loop(2000))
-
-
 def _grow(pipeline: Any) -> None:
     """Do more in every call than in the one before."""
     import torch
@@ -235,7 +222,6 @@ FAULTS_OF_ALL: dict[str, Fault] = {
     "version check": _altered(_check_a_version),
     "walk over modules": _altered(_walk_modules),
     "emptied cache": _altered(_empty_the_cache),
-    "loop": _altered(_loop),
     "growing call": _altered(_grow),
 }
 

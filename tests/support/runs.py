@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.host_work import Calls, HostCalls, HostWork
-from fixtures.records.instructions import STEPS, Instructions
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Evidence, Group, Sample, Timing
 
 MIB = 2**20
 SOFTWARE = {"python": "3.12.0", "torch": "2.12.0", "diffusers": "0.41.0"}
-FROZEN = {"a step": 700_000_000, "a call": 2_800_000_000}
-BUILD = {
-    "python": "3.11.7 (6f)",
-    "libc": "glibc 2.36",
-    "valgrind": "3.19.0",
-    "torch": "2.13.0 (c4)",
-}
 HARDWARE = {"processor": "Testron 9000", "threads": 1}
 
 
@@ -70,22 +62,15 @@ def host_work(
     torch_a_step: int = 5000,
     once: int = 300,
     steps: int = 3,
-    bytecodes_a_step: int = 80_000,
 ) -> HostWork:
-    """So many calls of diffusers and torch in each step, and of diffusers once besides.
+    """So many calls of diffusers and torch in each step, and of diffusers once besides."""
 
-    And so many bytecodes of diffusers' `f` in each step.
-    """
-
-    def calls(libraries: int, torch: int, times: int) -> HostCalls:
+    def calls(libraries: int, torch: int) -> HostCalls:
         packages = {"diffusers": Calls(functions=libraries), "torch": Calls(functions=torch)}
-        return HostCalls(
-            {name: calls for name, calls in packages.items() if calls.total},
-            bytecodes={"diffusers/a.py:f": times * bytecodes_a_step},
-        )
+        return HostCalls({name: calls for name, calls in packages.items() if calls.total})
 
-    call = calls(once + steps * a_step, steps * torch_a_step, steps)
-    return HostWork("3.11", steps, call, calls(a_step, torch_a_step, 1))
+    call = calls(once + steps * a_step, steps * torch_a_step)
+    return HostWork("3.11", steps, call, calls(a_step, torch_a_step))
 
 
 def with_functions(
@@ -98,26 +83,6 @@ def with_functions(
         work,
         step=replace(work.step, functions=step),
         call=replace(work.call, functions=call),
-    )
-
-
-def instructions(
-    step: Mapping[str, int] | None = None,
-    call: Mapping[str, int] | None = None,
-    functions: Mapping[str, Mapping[str, int]] | None = None,
-    build: Mapping[str, str] | None = None,
-) -> Instructions:
-    """A count with so many more instructions in each step, and in a call besides."""
-    step, call = step or {}, call or {}
-    a_step = {"kernels": 701_000_000, "python": 15_000_000, "native": 3_000_000, "copies": 400_000}
-    in_all = {group: 4 * count for group, count in a_step.items()}
-    return Instructions(
-        {group: n + STEPS * step.get(group, 0) + call.get(group, 0) for group, n in in_all.items()},
-        {group: n + step.get(group, 0) for group, n in a_step.items()},
-        FROZEN,
-        functions or {},
-        {**BUILD, **(build or {})},
-        SOFTWARE,
     )
 
 

@@ -45,7 +45,6 @@ from tests.support.runs import (
 STEPS = 3
 CLONE = {"aten::clone in ResnetBlock2D": 6}
 WALK = "diffusers/a.py:walk"
-LOOP = "diffusers/b.py:loop"
 METRICS = ("counts", "host_calls", "component_calls", "peak_memory")
 PLACE = "diffusers/schedulers/x.py:step (item)"
 ROPE = "diffusers/models/rope.py:forward (to the device)"
@@ -210,30 +209,6 @@ def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_fi
     [one] = found(("group_offload_leaf", *sides[0]), ("vae_tiling", *sides[1]))
     assert one.cause == f"{WALK} +100 a step, {WALK} +600 outside of the steps"
     assert one.scenarios == ("sd15-group_offload_leaf", "sd15-vae_tiling")
-
-
-def test_bytecodes_are_of_the_function_that_executes_them() -> None:
-    """A loop that got longer calls nothing more often."""
-
-    def executing(work: HostWork, more: int) -> HostWork:
-        step, call = (
-            replace(calls, bytecodes={"diffusers/a.py:f": times * 80_000, LOOP: times * more})
-            for times, calls in ((1, work.step), (STEPS, work.call))
-        )
-        return replace(work, step=step, call=call)
-
-    before, now = executing(host_work(), 1000), executing(host_work(), 21_000)
-    [one] = found(("fp32", side(work=before), side(work=now)))
-    assert (one.cause, one.moved) == (
-        f"{LOOP} +20,000 bytecodes a step",
-        "bytecodes (a step) +24.7 %",
-    )
-    called = with_functions(now, {WALK: 1})
-    [one] = found(("fp32", side(work=before), side(work=called)))
-    assert one.cause == f"{LOOP} +20,000 bytecodes a step, {WALK} +1 a step"
-    calls = [replace(calls, bytecodes={}) for calls in (before.step, before.call)]
-    older = replace(before, step=calls[0], call=calls[1])
-    assert found(("fp32", side(work=older), side(work=called))) == []
 
 
 def test_functions_that_change_elsewhere_without_a_figure_are_no_part_of_a_finding() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,20 +21,17 @@ from fixtures.commands.compare.messages import (
     Response,
 )
 from fixtures.commands.compare.side_server import SideServer
-from fixtures.measuring.load import processes as loading_processes
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.rounds import Round
 from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.images import Images
-from fixtures.records.load import Load
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
 from fixtures.workloads.layouts import Layout
 from tests.support.fake_device import FakeDevice
-from tests.support.runs import instructions
 
 NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
 Serve = Callable[..., SideServer]
@@ -76,30 +72,6 @@ def content(server: SideServer, action: Action = "record", technique: str = "bf1
     """What it responds with, as the other end reads it."""
     response = server.respond(Request(action, "storybook", technique))
     return RESPONSE.load(RESPONSE.dump(response), "the response").content
-
-
-def test_a_recording_has_instructions_where_there_is_a_counter(serve: Serve) -> None:
-    without = content(serve(), technique="sdpa")
-    assert isinstance(without, Recording)
-    assert without.record.instructions is None
-    server = serve()
-    server.counter = mock.Mock(count=lambda scenario: instructions())
-    recording = content(server)
-    assert isinstance(recording, Recording)
-    assert recording.record.instructions == instructions()
-
-
-def test_a_recording_has_what_loading_costs_where_that_is_asked(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load = Load({"import: modules": {"diffusers": 280}}, {"import: CPU time": (4.2, 4.1)}, 1000)
-    monkeypatch.setattr(loading_processes, "loading_of", lambda scenario: load)
-    for asked in (False, True):
-        server = serve()
-        server.loads = asked
-        recording = content(server)
-        assert isinstance(recording, Recording)
-        assert recording.record.load == (load if asked else None)
 
 
 def test_a_recording_has_the_record_the_plan_and_the_images(serve: Serve) -> None:
