@@ -180,8 +180,6 @@ def violations(known: Mapping[str, str]) -> list[str]:
             if _room(module) == "report" and target is not None:
                 renders = _room(own[-1]) in RENDERED
                 found += [] if renders else [f"{where}: report renders records and verdicts alone"]
-            if own and _room(own[-1]) == "studies" != _room(module):
-                found.append(f"{where}: nothing imports a study")
             if one.package in PYTEST and layer < layers()["suite"]:
                 found.append(f"{where}: pytest stays in layer {layers()['suite']} and above")
             if one.package in HEAVY and _room(module) in WITHOUT_TORCH:
@@ -245,11 +243,6 @@ def test_every_name_in_a_layer_exists() -> None:
         ),
         ("fixtures.devices.host", "import diffusers", "devices know torch alone"),
         ("fixtures.helpers", "", "is in no layer"),
-        (
-            "fixtures.commands.refresh",
-            "def f():\n    from fixtures.studies.calibration import main",
-            "nothing imports a study",
-        ),
         (
             "fixtures.measuring.rounds",
             "from fixtures.devices.cpu import CpuDevice",

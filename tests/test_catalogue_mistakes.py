@@ -95,7 +95,6 @@ def refusal_at(line: str, path: Path) -> str:
         ("documented_speedup=float('inf')", "documented_speedup=inf: it should be a finite number"),
         # Something else.
         ("activation_check=None", "activation_check=None: it should be callable."),
-        ("borders_px=8", "borders_px=8: it should be callable."),
         ("compiled='yes'", "compiled='yes': it should be a valid boolean."),
         ("settings={'sd15': 3}", "settings.sd15=3: it should be a dictionary."),
         # Settings of nothing, and those that the function does not take.

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.catalogues import digest, load, loaded, store_of
+from fixtures.commands import calibrate
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.messages import Recording, failure_of
@@ -24,7 +25,6 @@ from fixtures.measuring.fresh_process import FreshProcess
 from fixtures.records.outcome import Outcome
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import BASELINES, Settings, SettingsError
-from fixtures.studies import calibration
 from fixtures.suite.cases import check_catalogues
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, default_workloads
@@ -223,7 +223,7 @@ def arguments_of(*own: str) -> dict[str, tuple[Callable[[list[str]], int], list[
     sides = ["--base", "diffusers==0.36.0", "--head", "diffusers==0.42.1"]
     ends = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metric", "counts"]
     return {
-        "calibration": (calibration.main, ["storybook", *own]),
+        "calibrate": (calibrate.main, ["storybook", *own]),
         "fit": (fit.main, ["storybook", "--card", "rtx-4090", *own]),
         "compare": (compare.main, [*sides, *own]),
         "bisect": (bisect.main, [*ends, *own]),

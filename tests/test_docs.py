@@ -301,7 +301,7 @@ def test_the_checker_sees_what_is_not_there(text: str, complaint: str, checker: 
         ("`nox -s perf -- --perf-none`", "perf: unrecognized arguments: --perf-none"),
         ("`nox -s perf -- --perf-shard 3/2`", "perf: --perf-shard"),
         ("`nox -s bisect -- --metric none`", "bisect: argument --metric: invalid choice: 'none'"),
-        ("`python -m fixtures.studies.calibration --none`", "fixtures.studies.calibration: "),
+        ("`python -m fixtures.commands.calibrate --none`", "fixtures.commands.calibrate: "),
     ],
 )
 def test_what_a_parser_refuses_is_a_complaint(text: str, complaint: str, checker: Checker) -> None:

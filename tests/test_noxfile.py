@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -257,9 +256,8 @@ def test_a_report_and_lint_install_no_torch() -> None:
     assert not {"torch", "diffusers"} & {Requirement(one).name for one in lint}
 
 
-@pytest.mark.parametrize("group", ["report", "training"])
-def test_a_group_out_of_the_project_states_the_project_s_ranges(group: str) -> None:
-    requirements = project.dependency_groups(PYPROJECT, group)
+def test_the_group_of_a_report_states_the_project_s_ranges() -> None:
+    requirements = project.dependency_groups(PYPROJECT, "report")
     assert set(requirements) <= set(PYPROJECT["project"]["dependencies"])
 
 
@@ -284,19 +282,6 @@ def test_a_report_imports_only_what_its_environment_has() -> None:
     }
     assert "pydantic" in imported
     assert imported & declared <= report
-
-
-def test_training_imports_only_what_its_group_names() -> None:
-    group = {Requirement(one).name for one in project.dependency_groups(PYPROJECT, "training")}
-    packages = metadata.packages_distributions()
-    imported = {
-        canonicalize_name(name)
-        for path in (REPOSITORY / "fixtures/workloads/storybook/training").glob("*.py")
-        for module in re.findall(r"^ *(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)
-        for name in packages.get(module, ())
-    }
-    assert "torch" in imported
-    assert imported <= group
 
 
 def test_the_closure_of_the_project_has_torch() -> None:

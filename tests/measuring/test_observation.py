@@ -99,11 +99,9 @@ def test_what_the_technique_says_is_kept_and_it_is_left_after_the_last_call() ->
         drawn,
         complaint="the UNet is in fp32",
         leave=lambda: left_after.append(calls),
-        borders_px=lambda pipeline, workload: [96, 192],
     )
     seen = observe(scenario, FakeDevice())
     assert seen.inactive == "the UNet is in fp32"
-    assert seen.borders_px == (96, 192)
     assert left_after == [calls]
 
 

@@ -43,7 +43,6 @@ class Drawn:
     stored: dict[str, Images | Exception] = field(default_factory=dict)
     shown: dict[str, Sequence[Classes]] = field(default_factory=dict)
     asked: Sequence[Classes] = ()
-    borders_px: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         fp32 = fake_scenario(print, "fp32")
@@ -57,8 +56,7 @@ class Drawn:
 
     def _observe(self, scenario: Scenario, _: object) -> Observation:
         images = self.fp32 if scenario.is_reference else self.tried
-        borders_px = () if scenario.is_reference else self.borders_px
-        return observation(scenario.id, images=images, borders_px=borders_px)
+        return observation(scenario.id, images=images)
 
     def _classes(self, images: Images) -> Sequence[Classes]:
         return self.shown.get("fp32" if images is self.fp32 else "tried", ())
@@ -145,11 +143,6 @@ def test_what_is_no_image_is_broken_and_nothing_is_recorded(broken: str) -> None
 def test_images_of_another_shape_than_fp32_s_are_broken() -> None:
     with pytest.raises(ScenarioError, match="fake-tried: images have shape"):
         Drawn(tried=IMAGES[:, :16]).record()
-
-
-def test_where_tiles_meet_is_compared_with_the_untiled_image() -> None:
-    assert Drawn().record().seam is None
-    assert Drawn(tried=IMAGES, borders_px=(8,)).record().seam == pytest.approx(1.0)
 
 
 # fp32's

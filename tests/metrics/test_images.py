@@ -18,14 +18,12 @@ from fixtures.metrics.images import (
     FROZEN_LIMIT,
     MEASURES,
     NO_FLIP,
-    SEAM_LIMIT,
     SIDES_SSIM,
     SSIM_ROUNDING,
     UNCALIBRATED,
     judge_classes,
     judge_images,
     judge_likeness,
-    judge_seams,
     judge_similarity,
 )
 from fixtures.records.baselines import read_baseline
@@ -92,14 +90,13 @@ def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
         (judge_images(case(), 0.5, 0.98), "0.5000 (limit 0.9800)"),
         (judge_images(case(), 0.99, 0.98), "0.9900 (limit 0.9800)"),
         (judge_similarity(SIDES, 0.5, 0.98), "0.5000 (limit 0.9800)"),
-        (judge_seams(case(), 2 * SEAM_LIMIT), "x3.000 (limit x1.500)"),
         (
             judge_likeness(case(), [replace(EQUAL, largest=2 / 255)], LIMIT, "its"),
             "2.00/255 (limit 1.00/255)",
         ),
         (judge_likeness(case(), [replace(EQUAL, flip=0.5)], LIMIT, "its"), "0.500 (limit 0.030)"),
     ],
-    ids=["wrong", "right", "sides", "seam", "difference", "FLIP"],
+    ids=["wrong", "right", "sides", "difference", "FLIP"],
 )
 def test_a_row_shows_the_figure_and_its_limit(verdict: Verdict, detail: str) -> None:
     assert verdict.detail == detail

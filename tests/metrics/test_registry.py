@@ -40,7 +40,7 @@ def test_names_options_and_quantities_are_each_one_metric_s() -> None:
     [
         ("latency ratio", "latency", "latency"),
         ("peak memory (vae)", "memory", "peak_memory"),
-        ("seam contrast", "image", "images"),
+        ("FLIP maximum", "image", "images"),
         ("bytes moved", "counts", "bytes_moved"),
         ("compute float16", "counts", "counts"),
         ("host calls (a step)", "host calls", "host_calls"),

@@ -94,7 +94,6 @@ SCENARIO_RECORDS = st.builds(
     stored_apart=st.lists(LIKENESS, max_size=2),
     shown=st.lists(CLASSES, max_size=2),
     wanted=st.dictionaries(NAMES, st.lists(CLASSES, max_size=2), max_size=2),
-    seam=st.none() | FIGURES,
     wall_ms=st.none() | FIGURES,
     speedup=st.none() | st.builds(Interval, FIGURES, FIGURES, FIGURES),
     timings=st.lists(TIMINGS, max_size=2),

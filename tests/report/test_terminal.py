@@ -285,7 +285,7 @@ def test_each_reason_why_nothing_was_judged_is_given_once() -> None:
         reason = "compiled" if record is records[-1] else "unsampled"
         record.verdicts.append(verdict(record.id, Outcome.NOT_JUDGED, "counts", detail=reason))
     # What was judged by another verdict is judged.
-    for metric, outcome in (("SSIM", Outcome.PASS), ("seam contrast", Outcome.NOT_JUDGED)):
+    for metric, outcome in (("SSIM", Outcome.PASS), ("FLIP", Outcome.NOT_JUDGED)):
         records[0].verdicts.append(verdict(records[0].id, outcome, metric, detail="no tiles"))
     said = [line for line in shown(run_record(*records)).splitlines() if "not judged on" in line]
     assert said == [

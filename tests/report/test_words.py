@@ -39,7 +39,7 @@ def test_a_group_is_judged_by_its_worst_verdict_and_by_none_of_another() -> None
         verdict(name, Outcome.NOT_JUDGED, "latency"),
         verdict(name, Outcome.NOT_JUDGED, "counts"),
         verdict(name, Outcome.PASS, "SSIM"),
-        verdict(name, Outcome.REGRESSION, "seam contrast"),
+        verdict(name, Outcome.REGRESSION, "FLIP"),
     ]
     outcomes = judged(one)
     known = {"latency": Outcome.PASS, "image": Outcome.REGRESSION}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor, nn
 
 from fixtures.devices import Device, open_device
+from fixtures.devices.phases import denoiser
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.pictures import record_likeness
@@ -22,15 +24,9 @@ from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.studies.images.damages import gamma, grey_levels, noise
-from fixtures.studies.images.mistakes import (
-    dead_channels,
-    denoiser_output,
-    text_states,
-    vae_scaling,
-)
 from fixtures.verdicts.case import Case
 from tests.support.fake_scenarios import observation
+from tests.support.negative_controls import configured
 
 pytestmark = pytest.mark.long
 STORE = BaselineStore(Path(__file__).parents[2] / "baselines")
@@ -84,6 +80,70 @@ class Fault:
             harmless=scenario.harmless("cpu"),
         )
         return image_metric.METRIC.judge(case, record)
+
+
+# What a faulty release would do inside a pipeline
+
+
+@contextmanager
+def _hooked(modules: Sequence[nn.Module], change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Change every floating tensor of the modules' outputs."""
+
+    def changed(output: Any) -> Any:
+        if isinstance(output, Tensor):
+            return change(output) if output.is_floating_point() else output
+        if isinstance(output, dict):
+            for name, value in output.items():
+                output[name] = changed(value)
+            return output
+        return type(output)(map(changed, output)) if isinstance(output, (tuple, list)) else output
+
+    with ExitStack() as stack:
+        for module in modules:
+            hook = module.register_forward_hook(lambda m, given, output: changed(output))
+            stack.callback(hook.remove)
+        yield
+
+
+def denoiser_output(pipeline: Any, factor: float) -> AbstractContextManager[None]:
+    return _hooked([denoiser(pipeline)], lambda tensor: tensor * factor)
+
+
+def dead_channels(pipeline: Any, share: float) -> AbstractContextManager[None]:
+    """A share of the channels of the first attention's output."""
+
+    def change(tensor: Tensor) -> Tensor:
+        kept = tensor.clone()
+        kept[..., : int(tensor.shape[-1] * share)] = 0
+        return kept
+
+    named = denoiser(pipeline).named_modules()
+    first = next(module for name, module in named if name.split(".")[-1].startswith("attn"))
+    return _hooked([first], change)
+
+
+def text_states(pipeline: Any, factor: float) -> AbstractContextManager[None]:
+    encoders = [pipeline.text_encoder, pipeline.text_encoder_2]
+    return _hooked(encoders, lambda tensor: tensor * factor)
+
+
+def vae_scaling(pipeline: Any, factor: float) -> AbstractContextManager[None]:
+    return configured(pipeline.vae, scaling_factor=pipeline.vae.config.scaling_factor * factor)
+
+
+# What it would do to an image
+
+
+def gamma(image: Any, exponent: float) -> Any:
+    return image**exponent
+
+
+def grey_levels(image: Any, levels: float) -> Any:
+    return np.round(image * (levels - 1)) / (levels - 1)
+
+
+def noise(image: Any, steps: float) -> Any:
+    return image + np.random.default_rng(0).normal(0, steps / 255, image.shape)
 
 
 def every_image(damage: Callable[[Any, float], Any], strength: float) -> Callable[[Images], Images]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.metrics.images import SEAM, SSIM
+from fixtures.metrics.images import FLIP, SSIM
 from fixtures.metrics.latency_verdicts import LATENCY, RATIO, RATIO_TO_BASE
 from fixtures.metrics.operations import COUNTS
 from fixtures.metrics.peak_memory import PEAK_MEMORY
@@ -13,7 +13,7 @@ from fixtures.records.units import GIB, MIB
 from fixtures.verdicts.quantity import Quantity
 
 
-@pytest.mark.parametrize("metric", [LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, SEAM])
+@pytest.mark.parametrize("metric", [LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, FLIP])
 def test_more_is_worse_of_everything_but_similarity(metric: Quantity) -> None:
     assert metric.is_worse(2, than=1)
     assert not metric.is_worse(1, than=1)

@@ -24,7 +24,7 @@ from fixtures.techniques.casting import layerwise_casting
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.technique import ActivationContext
-from fixtures.techniques.vae import expected_chunks, expected_tiles, tile_borders_px
+from fixtures.techniques.vae import expected_chunks, expected_tiles
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload, cogvideox, flux, sd3
 from tests.support.half_done import STEPS, complaint
@@ -91,7 +91,7 @@ def test_a_technique_is_in_effect_and_draws_the_same_image(
     assert observation.left_behind == ()
     # Tiles of random weights differ visibly, and what relies on trained ones draws anything.
     relies = case.technique.for_trained or case.technique.skips
-    if not case.technique.borders_px and not relies:
+    if "vae_tiling" not in case.technique.id and not relies:
         assert ssim(observation.images, references[name]) > 0.95
 
 
@@ -238,8 +238,6 @@ def test_a_video_of_49_frames_has_9_tiles_of_6_chunks() -> None:
     assert expected_tiles(vae, 240 // 8, 720 // 8) > 1
     assert expected_chunks(pipeline, 49) == 6
     assert expected_chunks(pipeline, 1) == 1
-    borders = tile_borders_px(pipeline, WORKLOADS["cogvideox-5b"])
-    assert borders == [200, 288, 400, 576]
 
 
 @pytest.mark.parametrize(("frames", "calls"), [(9, 1), (17, 2)])

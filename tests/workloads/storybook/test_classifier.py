@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.metrics.images import judge_classes
@@ -17,15 +15,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.storybook import CLASSIFIER_FILE
-from fixtures.workloads.storybook.classifier import (
-    ASKED_BY_THE_GOAL,
-    Classifier,
-    new_network,
-    stored_classifier,
-)
-from fixtures.workloads.storybook.training.held_out import held_out_scenes
-from fixtures.workloads.storybook.training.train_classifier import QUESTIONS, answers
-from fixtures.workloads.storybook.training.world import render
+from fixtures.workloads.storybook.classifier import ASKED_BY_THE_GOAL, stored_classifier
 from tests.metrics.cases import case
 
 MAX_BYTES = 2 * 2**20
@@ -39,21 +29,9 @@ def drawn(name: str, **changes: Any) -> Images:
         return workload.draw(pipeline, **changes)
 
 
-def test_its_file_is_small_and_knows_the_questions_of_the_training() -> None:
+def test_its_file_is_small_and_knows_what_is_asked() -> None:
     assert CLASSIFIER_FILE.stat().st_size < MAX_BYTES
-    assert stored_classifier().questions == QUESTIONS
-    assert set(ASKED_BY_THE_GOAL) <= set(QUESTIONS)
-
-
-def test_it_is_right_about_the_world_s_own_images() -> None:
-    scenes = held_out_scenes(60)
-    images: Images = np.stack([np.asarray(render(scene)) for scene in scenes]) / 255
-    given = stored_classifier().answers(images)
-    right = [
-        all(one[question] == answers(scene)[question] for question in ASKED_BY_THE_GOAL)
-        for one, scene in zip(given, scenes, strict=True)
-    ]
-    assert sum(right) >= 57
+    assert set(ASKED_BY_THE_GOAL) <= set(stored_classifier().questions)
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -96,14 +74,3 @@ def test_an_astronaut_painted_in_another_colour_is_alike_and_is_found() -> None:
     assert ssim(painted, wanted) > CATALOGUE["first_block_cache"].min_ssim_on("storybook-dit")
     assert verdict.outcome is Outcome.REGRESSION
     assert "main colour red where fp32's shows white" in verdict.sentence
-
-
-def test_what_is_saved_answers_as_before(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    network = new_network(QUESTIONS).half().float()  # it is stored in half precision
-    classifier = Classifier(network.eval(), QUESTIONS)
-    classifier.save(tmp_path / "new" / "model.safetensors")
-    again = stored_classifier(tmp_path / "new" / "model.safetensors")
-    images = np.random.default_rng(0).random((8, 128, 128, 3))
-    assert again.answers(images) == classifier.answers(images)
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["model.safetensors"]

@@ -76,7 +76,7 @@ print(*(name for name in sys.modules if name.startswith("fixtures.workloads.stor
 """
 
 
-def test_loading_trained_and_random_weights_imports_nothing_of_the_training() -> None:
+def test_loading_trained_and_random_weights_imports_no_classifier() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOADING],
         cwd=REPOSITORY,
