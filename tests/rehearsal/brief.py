@@ -11,18 +11,16 @@ from typing import Any
 from tests.rehearsal.machine import SLOW
 
 STEPS, TIMED_STEPS = 2, 1
-SIDE_PX = 64
 SAMPLES = GROUPS = 2
 MORE = 150
 """Small operations in each step: some three in ten more than there are."""
 
 
 def shorten_calls(workloads: ModuleType) -> None:
-    """Let two workloads take few steps, and the one at full size draw small images."""
-    for name, size in (("storybook", {}), ("sd15", {"width": SIDE_PX, "height": SIDE_PX})):
-        workload = workloads.WORKLOADS[name]
-        workload.call = replace(workload.call, steps=STEPS, **size)
-        workload.timed_steps, workload.representative_steps = TIMED_STEPS, STEPS
+    """Let the workload take few steps."""
+    workload = workloads.WORKLOADS["storybook"]
+    workload.call = replace(workload.call, steps=STEPS)
+    workload.timed_steps, workload.representative_steps = TIMED_STEPS, STEPS
 
 
 def take_few_samples(refreshing: ModuleType) -> None:

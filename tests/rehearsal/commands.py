@@ -42,7 +42,7 @@ class Machine:
         return self.python(*words, *arguments, **environment)
 
     def python(self, *arguments: str, **environment: str) -> Done:
-        """Python with these arguments."""
+        """Python with these arguments; it ends by itself."""
         own = own_environment()
         del own["CUDA_VISIBLE_DEVICES"]  # Both cards may be used.
         for path in self.folder.glob("*.user"):

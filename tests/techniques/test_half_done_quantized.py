@@ -26,6 +26,9 @@ from tests.support.libraries import skipped_without_libraries
 
 DIT, UNET = "storybook-dit", "storybook"
 SIMULATED = ("torchao_int8_weight_only", "torchao_float8_weight_only", "quanto_int8")
+LEAST_SSIM = {"": 0.90, "bitsandbytes_nf4": 0.76}
+"""Of two steps, which 4 bits move most: the lowest of six seeds is 0.804, and another kind of
+processor rounds otherwise."""
 EVERY_OTHER, LAST = slice(None, None, 2), slice(-1, None)
 
 
@@ -110,7 +113,8 @@ def test_weights_take_less_and_draw_almost_the_same(case: Scenario) -> None:
     stored = observe(case, CPU)
     assert stored.inactive is None
     assert not stored.faults
-    assert 0.9 < ssim(stored.images, plain.images) < 1
+    least = LEAST_SSIM.get(case.technique.id, LEAST_SSIM[""])
+    assert least < ssim(stored.images, plain.images) < 1
     assert stored.component_peak_bytes["denoiser"] < plain.component_peak_bytes["denoiser"]
     # Leaving puts everything back: the next fp32 image is the one before, to the bit.
     assert (observe(case.reference, CPU).images == plain.images).all()
@@ -125,7 +129,7 @@ def test_the_simulated_device_draws_it_or_says_why_not(case: Scenario) -> None:
     half, stored = observe(case.with_technique("fp16"), device), observe(case, device)
     assert stored.inactive is None
     assert not stored.faults
-    assert 0.9 < ssim(stored.images, half.images) < 1
+    assert LEAST_SSIM[""] < ssim(stored.images, half.images) < 1
     # Before the denoiser works there are weights, and what the text encoder made.
     weights = [it.component_peak_bytes["text_encoder"] for it in (half, stored)]
     linear_bytes = sum(map(held_bytes, originals(case.workload.name).values())) / 2
