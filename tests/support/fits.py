@@ -15,7 +15,6 @@ DEFAULTS: dict[str, Any] = {
     "program": "pipeline()",
     "needed_bytes": 10 * GIB,
     "peak_bytes": 9 * GIB,
-    "modelled_bytes": 10 * GIB,
     "reserved_bytes": 11 * GIB,
     "pageable_bytes": GIB,
     "pinned_bytes": 0,
@@ -33,7 +32,7 @@ def way(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Configuration:
 def trial(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Trial:
     """A trial that asks for its `needed_bytes` at once, in one operation of so many `flops`."""
     found = {**DEFAULTS, "is_modelled": False, **figures}
-    for name in ("modelled_bytes", "reserved_bytes", "bound_ms"):
+    for name in ("reserved_bytes", "bound_ms"):
         found.pop(name)
     work = Work()
     work.operations[int(found.pop("flops", 10**12)), 0, "bf16"] += 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -81,14 +80,14 @@ def taken(script: Script, card: str) -> dict[str, float]:
     return {"loaded": loaded, "loaded, reserved": reserved, "allocated": peak}
 
 
-def called(workload: str, *techniques: str, card: str, **size: int) -> dict[str, float]:
+def called(workload: str, *techniques: str, card: str) -> dict[str, float]:
     """Bytes of a call, as `nox -s fit` tries it."""
-    changed = replace(WORKLOADS[workload])
-    changed.call = replace(changed.call, **size)
-    device = SimulatedDevice(find_card(card), trial=True)
-    found = try_configuration(changed, [CATALOGUE[name] for name in techniques], device)
-    way = found.on(find_card(card))
-    return {"allocated": way.modelled_bytes, "fit": way.needed_bytes}
+    profile = find_card(card)
+    device = SimulatedDevice(profile, trial=True)
+    chosen = [CATALOGUE[name] for name in techniques]
+    trial = try_configuration(WORKLOADS[workload], chosen, device)
+    peak = trial.requests.replay(profile.memory_bytes).peak_allocated_bytes
+    return {"allocated": peak, "fit": trial.needed_bytes}
 
 
 def flux_alone(device: torch.device) -> Callable[[], object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -98,8 +97,6 @@ def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run(
     log = logged(wanted)
     expected = as_it_goes(wanted, capacity_bytes)
     assert log.replay(capacity_bytes) == expected
-    again = Requests(array("q", log.log), log.places)
-    assert again.replay(capacity_bytes) == expected
 
 
 def test_a_workspace_is_no_need() -> None:
