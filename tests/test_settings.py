@@ -22,7 +22,6 @@ from fixtures.settings import (
     Settings,
     SettingsError,
 )
-from fixtures.verdicts.own_limits import OwnLimits, read_own_limits
 from tests.support.running import run_here
 
 
@@ -51,8 +50,6 @@ def test_without_options_the_settings_are_their_own_defaults() -> None:
 
 
 def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
-    limits = tmp_path / "limits.toml"
-    limits.write_text("[[budget]]\nssim = 0.9\n", encoding="utf-8")
     values = {
         "perf_device": "cpu",
         "perf_profile": "rtx-4090",
@@ -62,7 +59,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         "perf_update_baselines": True,
         "perf_reason": "  torch 2.13  ",
         "perf_baselines": str(tmp_path),
-        "perf_limits": str(limits),
+        "perf_tolerance": ["latency=3%", "peak_memory=0.5%"],
         "perf_expect_device": "nvidia-h200",
         "perf_budget": "12.5",
         "perf_shard": "2/3",
@@ -80,7 +77,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         update_baselines=True,
         reason="torch 2.13",
         baselines=tmp_path,
-        limits=read_own_limits(limits),
+        tolerances={"latency": 0.03, "peak_memory": 0.005},
         expect_device="nvidia-h200",
         budget_s=12.5,
         shard=(2, 3),
@@ -202,17 +199,29 @@ def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> No
     assert Settings.parse(given_options(perf_shard=text)).shard == shard
 
 
-def test_limits_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "limits.toml"
-    path.write_text("[[budget]]\nsim = 0.9\n", encoding="utf-8")
-    assert refusal(perf_limits=str(path)) == (
-        f"--perf-limits {path}: [[budget]] 1: 'sim' is unknown (did you mean 'ssim'?)."
-    )
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("latncy=3%", "'latncy' is unknown; did you mean latency?"),
+        ("memory=3%", "'memory' is unknown; did you mean peak_memory?"),
+        ("=3%", "'' is unknown; known: latency, peak_memory, host_calls."),
+        ("images=3%", "'images' is judged by no share of its baseline; known: latency, peak"),
+        *(
+            (f"latency={share}", f"{share!r} is not a percentage from 0% to 100%, such as 3%.")
+            for share in ("", "3", "0.03", "-1%", "nan%", "inf%", "101%", "1e1%", "3 %", "3%\n")
+        ),
+        ("latency", "'' is not a percentage"),
+    ],
+)
+def test_a_tolerance_that_is_none_is_refused(text: str, words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.parse(given_options(perf_tolerance=[text]))
+    assert str(caught.value).startswith(f"--perf-tolerance {text!r}: {words}")
 
 
-def test_own_limits_may_name_a_simulated_device_by_its_profile() -> None:
-    assert Settings(device="simulated", profile="l4").devices("simulated") == ("simulated", "l4")
-    assert Settings(device="cpu", profile="l4").devices("cpu") == ("cpu",)
+def test_of_several_tolerances_of_a_metric_the_last_counts() -> None:
+    given_twice = given_options(perf_tolerance=["latency=3%", "latency=0%"])
+    assert Settings.parse(given_twice).tolerances == {"latency": 0.0}
 
 
 # The accept command
@@ -241,7 +250,10 @@ def test_own_limits_may_name_a_simulated_device_by_its_profile() -> None:
         (Settings(baselines=BASELINES), ""),
         (Settings(baselines=BASELINES / ".." / "baselines"), ""),
         (Settings(baselines=Path("/mine")), "--perf-baselines /mine"),
-        (Settings(limits=OwnLimits(Path("my limits.toml"))), "'--perf-limits=my limits.toml'"),
+        (
+            Settings(tolerances={"latency": 0.07, "peak_memory": 0.0}),
+            "--perf-tolerance latency=7% --perf-tolerance peak_memory=0%",
+        ),
     ],
 )
 def test_what_was_chosen_is_chosen_again(settings: Settings, options: str) -> None:

@@ -70,7 +70,6 @@ VERDICTS = st.builds(
     limit=st.none() | FIGURES,
     detail=NAMES,
     not_run=st.sampled_from([None, "base", "head", "both"]),
-    budget=NAMES,
 )
 CLASSES = st.dictionaries(NAMES, NAMES, max_size=2)
 LIKENESS = st.builds(Likeness, FIGURES, FIGURES, FIGURES, st.none() | FIGURES, st.none() | FIGURES)

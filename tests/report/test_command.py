@@ -109,7 +109,7 @@ def test_options_that_do_not_fit_are_refused_by_name(
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not the results of a run"),
         ('{"schema": 99}', "has schema 99"),
-        ('{"schema": 3, "notes": "one"}', "at notes: "),
+        ('{"schema": 4, "notes": "one"}', "at notes: "),
     ],
 )
 def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(

@@ -95,16 +95,6 @@ def test_a_fit_that_is_interrupted_and_one_that_is_not(machine: Machine) -> None
     assert f"Fastest that fits{figures}" in " ".join(whole.split())
 
 
-def test_limits_of_one_s_own(machine: Machine) -> None:
-    (machine.folder / "FILE").write_text(block("docs/limits.md", "[[budget]]  "), "utf-8")
-    run = command("docs/limits.md", "--perf-limits FILE")
-    run += ' --perf-device simulated -k "[sd15-fp16]"'
-    assert "1 judged: 1 passed" in machine.do(run)
-    shown = block("docs/limits.md", "is above your budget of")
-    machine.run('sed "s/3 GiB/2 GiB/" FILE > limits.toml')
-    assert shown in machine.do(run.replace("FILE", "limits.toml"), status=1)
-
-
 def test_two_sides_of_what_is_installed(machine: Machine) -> None:
     skip_without("https://download.pytorch.org/whl/cpu/")
     line = re.sub(r"-k sd15$", '-k "[sd15-fp16]"', command("README.md", "nox -s compare"))

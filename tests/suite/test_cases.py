@@ -28,7 +28,6 @@ from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
-from fixtures.verdicts.own_limits import OwnLimit, OwnLimits
 from fixtures.verdicts.statistics import NO_PRIOR
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, latency, scenario_record
@@ -157,21 +156,6 @@ def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Pat
     assert found.beside_simulated(FP16.with_technique("bf16"), record) == ""
     itself = replace(found, device=FakeDevice(key="simulated"))
     assert itself.beside_simulated(FP16, record) == ""
-
-
-@pytest.mark.parametrize(("steady", "suites"), [(False, "6 %"), (True, "2 %")])
-def test_a_limit_of_ones_own_that_is_wider_gets_a_note(
-    steady: bool, suites: str, tmp_path: Path
-) -> None:
-    limit = OwnLimit("tolerance", "mine.toml, [[tolerance]] 1", "*-fp*", "fake", "latency", 0.065)
-    settings = Settings(limits=OwnLimits(None, (limit,)))
-    found = replace(cases(tmp_path, {}, settings), device=FakeDevice(steady_clock=steady))
-    assert found.case(FP16).own.tolerance("latency") == limit
-    assert found.case(FP16.with_technique("bf16")).own.tolerance("latency") is None
-    assert found.run.notes == [
-        f"latency of *-fp*: the limit of 6.5 % is yours, wider than the suite's {suites} "
-        "(mine.toml, [[tolerance]] 1)"
-    ]
 
 
 def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> None:
