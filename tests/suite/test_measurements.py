@@ -55,7 +55,6 @@ class Bench:
     keep_images: bool = False
     stored_images: dict[str, Images | Exception] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
-    line: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._timings = itertools.chain(self.ratios, itertools.repeat(self.ratios[-1]))
@@ -68,7 +67,6 @@ class Bench:
             SampleBudget(1e9),
             self._stored_images,
             keep_images=self.keep_images,
-            show=self.line.append,
         )
 
     def _observe(self, scenario: Scenario, device: Device) -> Observation:
@@ -139,15 +137,6 @@ def test_a_sample_is_half_as_long_where_a_further_one_is_forked() -> None:
     assert bench.measurements.plan(SCENARIO) == whole.short != whole
 
 
-def test_a_further_sample_shows_what_was_seen_so_far_and_the_line_is_cleared() -> None:
-    bench = Bench(ratios=(1.08, 1.0, 1.0, 1.0, 1.0))
-    bench.measurements.timed(SCENARIO, bench.first)
-    assert bench.line[0].startswith(
-        "storybook-256-vae_tiling: sample 2, fresh process, latency ratio 1.080 ["
-    )
-    assert bench.line[-1] == ""
-
-
 def test_without_a_sampler_of_its_own_a_latency_is_sampled_beside_its_reference() -> None:
     bench = Bench()
     bench.measurements.timed(SCENARIO)
@@ -173,7 +162,6 @@ def test_fp32_is_sampled_once_for_all_speed_ups() -> None:
         record, _ = bench.measurements.timed(scenario, bench.first)
         assert record.speedup is not None
     assert bench.log.count("here fp32") == 1
-    assert bench.line.count(f"{REFERENCE.id}: one sample, for the speed-up of the others") == 1
 
 
 @pytest.mark.parametrize("failing", ["observed", "timed"])
@@ -269,7 +257,6 @@ def test_a_latency_that_failed_is_not_sampled_again(ratios: Sequence[float | Non
     assert str(errors[0]) == str(errors[1])
     assert errors[0] is not errors[1]
     assert bench.measurements.record(SCENARIO).timings == []
-    assert bench.line[-1] == "", "the line is cleared after a failure, too"
 
 
 def test_a_reference_that_failed_leaves_the_figures_that_do_not_need_it() -> None:
@@ -288,7 +275,6 @@ def test_an_interrupt_is_not_remembered() -> None:
     bench = Bench()
     with pytest.raises(KeyboardInterrupt):
         bench.measurements.timed(SCENARIO, interrupt)
-    assert bench.line[-1] == ""
     _, verdicts = bench.measurements.timed(SCENARIO, bench.first)
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS] * 2
 

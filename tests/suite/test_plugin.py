@@ -19,7 +19,6 @@ from fixtures.records.timing import Timing
 from fixtures.settings import REPOSITORY
 from fixtures.suite.judging import latencies_of
 from fixtures.suite.latency import JudgedClock, _benchmarked
-from fixtures.suite.live import Show
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
 from tests.support.running import own_environment
@@ -45,11 +44,11 @@ class Bench:
     drawn: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
-    def sample(self, benchmark: BenchmarkFixture, show: Show = lambda text: None) -> Timing:
+    def sample(self, benchmark: BenchmarkFixture) -> Timing:
         """One timing of the candidate."""
         reference = self._scenario("R", REFERENCE_S)
         candidate = self._scenario("C", CANDIDATE_S, others={"fp32": reference})
-        return _benchmarked(benchmark, DEVICE, CLOCK, show, candidate, PLAN)
+        return _benchmarked(benchmark, DEVICE, CLOCK, candidate, PLAN)
 
     def _scenario(self, name: str, seconds: float, **options: Any) -> FakeScenario:
         def draw(steps: int | None = None) -> None:
@@ -90,13 +89,6 @@ def test_the_judged_clock_runs_while_a_round_does_wherever_that_is() -> None:
     for _ in range(2):
         clock.run(lambda: Round(judged_s=2.0, wall_s=4.0))
     assert clock() == 4.0
-
-
-@on_the_judged_clock
-def test_the_live_line_counts_the_candidate_s_rounds(enabled: BenchmarkFixture) -> None:
-    shown: list[str] = []
-    Bench().sample(enabled, shown.append)
-    assert shown == [f"fake-C: latency, round {number} of 6" for number in range(1, 7)]
 
 
 @on_the_judged_clock

@@ -1,4 +1,4 @@
-"""What is said while a run goes on: what it tests, against what, what begins, how long it takes."""
+"""What is said while a run goes on: what it tests, against what, and what begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.suite.progress import MEASURING, PRIOR_S, RECORDING, TIMING, Progress, step_of
+from fixtures.suite.progress import MEASURING, RECORDING, TIMING, Progress, step_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
 
@@ -15,26 +15,14 @@ TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers]")
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
 
 
-class Clock:
-    """A clock that is set by hand."""
-
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def test_the_time_left_follows_from_what_was_expected_and_from_how_long_it_took() -> None:
-    steps = [(MEASURING, "a"), (MEASURING, "b"), None, (TIMING, "a"), (TIMING, "gone")]
-    costs = {"a": 20.0, "b": 20.0, "gone": None}
-    progress, clock = Progress.of(steps, lambda stage, name: costs[name]), Clock()
-    progress.clock = clock
+def test_each_stage_of_each_scenario_begins_once_and_has_a_number() -> None:
+    steps = [(MEASURING, "a"), (MEASURING, "b"), None, (TIMING, "a")]
+    progress = Progress(steps)
     assert progress.begins(None) == progress.begins((TIMING, "gone")) == ""
-    assert progress.begins(steps[0]) == "[1/2] measuring a, about 60 s left"
+    assert progress.begins(steps[0]) == "[1/2] measuring a"
     assert progress.begins(steps[0]) == ""
-    clock.now_s += 3 * 20.0 + 2 * PRIOR_S  # half of the first 40 s are expected ones: 2.5 times
-    assert progress.begins(steps[1]) == "[2/2] measuring b, about 2 min left"
-    assert progress.begins(steps[3]) == "[1/1] timing a, about 40 s left"
+    assert progress.begins(steps[1]) == "[2/2] measuring b"
+    assert progress.begins(steps[3]) == "[1/1] timing a"
 
 
 @pytest.mark.parametrize(
@@ -57,9 +45,8 @@ def run(folder: Path, *options: str, **environment: str) -> list[str]:
 
 
 def begun(lines: list[str]) -> list[str]:
-    """What began, without the time left."""
-    found = [re.fullmatch(r"(\[.*), about \d+ (s|min) left", line) for line in lines]
-    return [one[1] for one in found if one]
+    """What began."""
+    return [line for line in lines if re.fullmatch(r"\[ *\d+/\d+\] \w+ \S+", line)]
 
 
 def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: Path) -> None:
@@ -108,5 +95,5 @@ def test_workers_say_it_once(tmp_path: Path) -> None:
 
 
 def test_tests_of_anything_else_keep_their_dots() -> None:
-    result = run_here(*fake_bench.PLUGIN, "-k", "duration", tests="tests/suite/test_live_line.py")
-    assert re.search(r"test_live_line.py \.+", result.stdout)
+    result = run_here(*fake_bench.PLUGIN, "-k", "covering", tests="tests/suite/test_selecting.py")
+    assert re.search(r"test_selecting.py \.+", result.stdout)
