@@ -26,7 +26,6 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
 from fixtures.verdicts.margin import Tolerance
-from fixtures.verdicts.statistics import Priors
 from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
 from tests.support.runs import HARDWARE, MIB, entry, host_work, sample, timing
 
@@ -177,12 +176,12 @@ def test_host_calls_that_fell_too_far_are_doubted(
 def test_more_than_twice_as_fast_beyond_the_tolerance_is_doubted(
     tolerance: Tolerance, hardware: dict[str, Any]
 ) -> None:
-    priors = Priors(kind=tolerance.kinds)
-    on = case(entry=timed((1.0,) * 60), tolerance=tolerance, hardware=hardware, priors=priors)
+    on = case(entry=timed((1.0,) * 60), tolerance=tolerance, hardware=hardware)
     unchanged = judge_ratio(on, [sample(1.0)] * 12)
     assert unchanged.limit is not None
     allowed = unchanged.limit - 1
-    assert (allowed > 1.5 * tolerance.margin.regression) is (hardware == ELSEWHERE)
+    held = tolerance.elsewhere if hardware == ELSEWHERE else tolerance.margin.regression
+    assert allowed == pytest.approx(held)
     limit = 1 / (2 * (1 + allowed))
     assert is_doubted(judge_ratio(on, [sample(limit - 0.001)] * 12))
     assert not is_doubted(judge_ratio(on, [sample(limit + 0.001)] * 12))
