@@ -12,7 +12,7 @@ import torch
 from fixtures.devices.torch_settings import one_thread
 from fixtures.techniques.vae import expected_chunks, expected_tiles
 from fixtures.workloads import BY_NAME, WORKLOADS
-from fixtures.workloads.twins import FRAMES, by_name
+from fixtures.workloads.twins import FRAMES, small
 from tests.support.small_workloads import small_workload
 
 pytestmark = [
@@ -24,11 +24,11 @@ pytestmark = [
 
 
 def test_every_workload_has_a_small_copy() -> None:
-    assert set(by_name.BY_NAME) == {workload.name for workload in BY_NAME}
+    assert set(small.BY_NAME) == {workload.name for workload in BY_NAME}
 
 
 # Wan 14B has the layers of 1.3B, only more of them.
-@pytest.mark.parametrize("name", [name for name in by_name.BY_NAME if name != "wan-14b"])
+@pytest.mark.parametrize("name", [name for name in small.BY_NAME if name != "wan-14b"])
 def test_a_small_copy_draws_images_that_depend_on_the_seed(name: str) -> None:
     workload = small_workload(name)
     with one_thread():

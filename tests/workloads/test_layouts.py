@@ -25,7 +25,7 @@ from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.layouts import Layout
 from fixtures.workloads.pipeline_folder import fill_renamed
 from fixtures.workloads.random_weights import kept_in_fp32
-from fixtures.workloads.twins.by_default import BY_DEFAULT
+from fixtures.workloads.twins.small import BY_DEFAULT
 from tests.support.small_workloads import small_workload
 
 pytestmark = [

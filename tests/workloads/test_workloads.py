@@ -29,7 +29,7 @@ from fixtures.workloads.byte_tokenizer import T5_SIZE, byte_t5_tokenizer
 from fixtures.workloads.calls import OTHER_PROMPT
 from fixtures.workloads.random_weights import kept_in_fp32
 from fixtures.workloads.twins import FRAMES
-from fixtures.workloads.twins.by_default import BY_DEFAULT
+from fixtures.workloads.twins.small import BY_DEFAULT
 from tests.support.fake_device import FakeDevice
 from tests.support.small_workloads import small_workload
 
