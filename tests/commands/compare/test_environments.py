@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
-from fixtures.commands.compare.environments import MIN_UNUSED_S, READY, Environments
+from fixtures.commands.compare.environments import READY, Environments
 from fixtures.commands.compare.installer import InstallationError, Installer, index_options, run
 from fixtures.commands.compare.requirements import Requirements, completed
 from tests.commands.compare.test_requirements import checkout
@@ -183,39 +178,6 @@ def test_a_checkout_is_installed_anew_every_time(
     environments.prepare(mine)
     environments.prepare(mine)
     assert "--reinstall-package diffusers" in installer.asked[-1]
-
-
-@pytest.mark.parametrize("unused_s", [2 * MIN_UNUSED_S, MIN_UNUSED_S / 2])
-@pytest.mark.parametrize("user", ["nobody", "a process", "another command"])
-def test_of_more_than_are_kept_those_unused_for_the_longest_go_if_nobody_uses_them(
-    environments: Environments, monkeypatch: pytest.MonkeyPatch, user: str, unused_s: float
-) -> None:
-    monkeypatch.setattr("fixtures.commands.compare.environments.MAX_ENVIRONMENTS", 2)
-
-    def prepare(version: str) -> Path:
-        made = environments.prepare(Requirements.parse([f"diffusers=={version}"]))
-        return made.python.parent.parent
-
-    places = [prepare(version) for version in ("0.30.0", "0.31.0", "0.32.0")]
-    somebody_s = environments.folder / "somebody-s"
-    somebody_s.mkdir()
-    os.utime(somebody_s, (0, 0))
-    for number, place in enumerate(places):
-        os.utime(place / READY, (time.time() - unused_s + number,) * 2)
-    prepare("0.30.0")  # It was the oldest.
-    with ExitStack() as stack:
-        if user == "a process":
-            sleeping = [str(places[1] / "bin" / "python"), "-c", "import time; time.sleep(60)"]
-            process = subprocess.Popen(sleeping, executable=sys.executable)
-            stack.enter_context(process)
-            stack.callback(process.kill)
-        elif user == "another command":
-            stack.enter_context(FileLock(f"{places[1]}.lock"))
-        places.append(prepare("0.33.0"))
-    kept = [place.is_dir() for place in places]
-    recently = unused_s < MIN_UNUSED_S
-    assert kept == [True, recently or user != "nobody", recently, True]
-    assert somebody_s.is_dir()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: FakeUv) -> None:
