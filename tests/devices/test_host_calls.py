@@ -192,19 +192,6 @@ def test_garbage_is_collected_before_and_not_meanwhile(library: ModuleType) -> N
     gc.collect()
 
 
-def test_what_was_tracing_before_goes_on_afterwards(library: ModuleType) -> None:
-    def trace(frame: object, event: str, arg: object) -> None:
-        """Trace nothing."""
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        counted(library.work, 1)
-        assert sys.gettrace() is trace
-    finally:
-        sys.settrace(before)
-
-
 def test_what_was_profiling_before_goes_on_afterwards(library: ModuleType) -> None:
     seen: list[str] = []
 
