@@ -61,7 +61,6 @@ def test_a_group_has_as_many_reference_rounds_as_candidate_rounds_or_one_more(
 def test_a_disturbed_round_is_left_out() -> None:
     group = Group((1.0, 1.0, 1.0), (2.0, 9.0), disturbed=(False, True))
     assert group.log_ratios() == pytest.approx([math.log(2)])
-    assert group.interleaved_s() == [1.0, 2.0, 1.0, 9.0, 1.0]
     with pytest.raises(ValueError, match="disturbed or not"):
         Group((1.0, 1.0, 1.0), (2.0, 9.0), disturbed=(True,))
 
@@ -106,12 +105,11 @@ def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
     assert speedup.estimate * interval.estimate == pytest.approx(1)
 
 
-def test_a_timing_gives_milliseconds_and_its_rounds_in_order() -> None:
+def test_a_timing_gives_milliseconds() -> None:
     groups = (Group((1.0, 1.0, 1.0), (2.0, 8.0)), Group((1.0, 1.0), (4.0,)))
     taken = Timing(groups, (0.1, 0.5, 0.2), Evidence(0.0, 0.0, 1.0))
     assert taken.judged_ms == pytest.approx(4000.0)
     assert taken.wall_ms == 200.0
-    assert taken.rounds_ms() == [[1000, 2000, 1000, 8000, 1000], [1000, 4000, 1000]]
     assert timing(1.25).sample.log_ratio == pytest.approx(math.log(1.25))
 
 
@@ -127,7 +125,6 @@ def test_a_disturbed_round_is_neither_in_the_judged_time_nor_in_its_sample() -> 
 def test_rounds_on_one_core_are_compared_one_by_one() -> None:
     group = Group((1.0, 2.0), (2.0, 8.0))
     assert group.log_ratios() == pytest.approx([math.log(2), math.log(4)])
-    assert group.interleaved_s() == [1.0, 2.0, 2.0, 8.0]
     assert Group((1.0, 2.0), (2.0, 8.0), (True, False)).log_ratios() == pytest.approx([math.log(4)])
 
 

@@ -98,7 +98,7 @@ def test_what_fails_is_annotated_and_nothing_else() -> None:
     assert failures_of(run, strict=False) == [regression]
     assert len(failures_of(run, strict=True)) == 2
     findings = [
-        Finding(outcome, "clone +4 in ResnetBlock2D", "operations +1 %", ("sd15-fp32",), "counts")
+        Finding(outcome, "clone +4 in ResnetBlock2D", "operations +1 %", ("sd15-fp32",))
         for outcome in (Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.PASS)
     ]
     words = "clone +4 in ResnetBlock2D: operations +1 %"

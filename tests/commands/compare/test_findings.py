@@ -146,7 +146,6 @@ def test_one_cause_in_many_scenarios_is_one_finding() -> None:
     assert one.moved == "bytes moved +2.0 % to +6.0 %, operations +0.6 %"
     assert one.scenarios == tuple(f"sd15-{name}" for name in names)
     assert one.where == "sd15-fp32, sd15-fp16, sd15-bf16 and 2 more"
-    assert one.bisect_metric == "bytes_moved"
 
 
 def test_what_is_too_small_informs_and_does_not_fail() -> None:

@@ -26,7 +26,7 @@ def roofline() -> Roofline:
 
 
 def test_nothing_takes_no_time(roofline: Roofline) -> None:
-    assert roofline.bound_s == roofline.launches == roofline.copy_bound_s == 0
+    assert roofline.bound_s == roofline.launches == 0
 
 
 def test_arithmetic_dominates_an_operation(roofline: Roofline) -> None:
@@ -81,7 +81,6 @@ def test_compute_dominates_a_large_operation(roofline: Roofline) -> None:
 def test_a_blocking_copy_comes_on_top(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(20)
-    assert roofline.copy_bound_s == 2.0
     assert roofline.bound_s == 3.0 + 2.0
     assert roofline.launches == 1
 
@@ -89,7 +88,6 @@ def test_a_blocking_copy_comes_on_top(roofline: Roofline) -> None:
 def test_a_prefetch_hides_behind_compute(roofline: Roofline) -> None:
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(20, blocking=False)
-    assert roofline.copy_bound_s == 2.0
     assert roofline.bound_s == 3.0
 
 
@@ -103,7 +101,6 @@ def test_blocking_copies_and_prefetches_share_the_link(roofline: Roofline) -> No
     roofline.add(flops=300, moved_bytes=0, number_format="fp32")
     roofline.add_copy(20)
     roofline.add_copy(40, blocking=False)
-    assert roofline.copy_bound_s == 6.0
     assert roofline.bound_s == 2.0 + 4.0
 
 
