@@ -13,8 +13,7 @@ import torch
 from torch import nn
 
 from fixtures.devices import DeviceError
-from fixtures.devices.cuda import CudaDevice
-from fixtures.devices.keys import device_key
+from fixtures.devices.cuda import CudaDevice, device_key
 from fixtures.records.run import WHOLE
 from fixtures.records.units import MIB
 from fixtures.techniques import CATALOGUE

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.memory_layout import LayoutRandomiser, keep_freed_memory
+from fixtures.devices.cpu import CpuDevice, LayoutRandomiser, keep_freed_memory
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.likeness import ssim
@@ -54,7 +53,7 @@ def test_what_is_allocated_next_lies_behind_other_fillers_without_a_pipeline_too
 FAULTS = """
 import resource, sys, torch
 torch.set_num_threads(1)
-from fixtures.devices.memory_layout import keep_freed_memory
+from fixtures.devices.cpu import keep_freed_memory
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 def call():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fixtures.measuring.stack import with_room
+from fixtures.measuring.state import with_room
 
 CALLS = 2_000
 

@@ -17,7 +17,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
-from fixtures.report.fit_page import fit_page
+from fixtures.report.fit_chart import fit_page
 from fixtures.report.fit_table import COLUMNS
 from fixtures.report.page import page
 from tests.report.test_page import REFRESH, SEEN, UNSEEN, fp16, illustrated_run

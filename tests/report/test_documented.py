@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fixtures.records.timing import Interval
-from fixtures.report.documented import Documented, documented
+from fixtures.report.page import Documented, documented
 from tests.support.runs import scenario_record
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fixtures.records.fit import Fit, Fits, ImageLoss
 from fixtures.records.units import GIB, format_ms
-from fixtures.report import fit_page, fit_table
-from fixtures.report.fit_chart import DIGIT_PX, DOT_PX, LINE_PX, Dot, fit_chart
+from fixtures.report import fit_table
+from fixtures.report.fit_chart import DIGIT_PX, DOT_PX, LINE_PX, Dot, fit_chart, fit_page
 from fixtures.report.fit_words import much_of_the_host, why, why_not
 from tests.support.fits import fit, way
 
@@ -23,7 +23,7 @@ def terminal(*cards: Fit) -> str:
 
 def page_of(*cards: Fit) -> str:
     """The page of cards."""
-    return fit_page.fit_page(Fits(list(cards)))
+    return fit_page(Fits(list(cards)))
 
 
 REFUSAL = "simulated out of memory: 2.00 GiB requested, in the VAE (Decoder)"

@@ -9,8 +9,7 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.storages import stored_bytes
-from fixtures.measuring.stored_linear import store_denoisers
-from fixtures.measuring.trial import Trial, try_configuration
+from fixtures.measuring.trial import Trial, store_denoisers, try_configuration
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.commands.compare.__main__ import write_comparison
 from fixtures.commands.compare.comparing import METRICS, Compared, Comparing
 from fixtures.commands.compare.remote_side import RemoteSide
-from fixtures.commands.compare.report import write_comparison
 from fixtures.commands.compare.table import closing_line, render
 from fixtures.commands.errors import CommandError
 from fixtures.records.outcome import Outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fixtures.commands.fit.quality import image_losses
+from fixtures.commands.fit.answering import image_losses
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.settings import BASELINES
 from fixtures.verdicts.likeness import has_flip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.devices.keys import device_key
+from fixtures.devices.cuda import device_key
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import (
     NUMBER_FORMATS,

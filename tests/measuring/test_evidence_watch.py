@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from fixtures.devices import noise
-from fixtures.devices.noise import EvidenceWatch
+from fixtures.measuring import timed
+from fixtures.measuring.timed import EvidenceWatch
 from fixtures.records.timing import Evidence
 
 
@@ -26,7 +26,7 @@ def _clocks(
         psutil, "Process", lambda: SimpleNamespace(cpu_times=lambda: next(processes))
     )
     monkeypatch.setattr(psutil, "getloadavg", lambda: (1.5, 9.0, 9.0))
-    monkeypatch.setattr(noise, "time", SimpleNamespace(monotonic=lambda: next(walls)))
+    monkeypatch.setattr(timed, "time", SimpleNamespace(monotonic=lambda: next(walls)))
     return EvidenceWatch()
 
 
