@@ -8,7 +8,7 @@ from typing import Any
 from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE, SIDE_BY_SIDE
 from fixtures.records.baselines import Entry
 from fixtures.verdicts.case import Case
-from fixtures.verdicts.margin import Tolerance
+from fixtures.verdicts.limits import Tolerance
 from tests.support.runs import HARDWARE, SOFTWARE, entry, latency
 
 SCENARIO = "storybook-fp16"

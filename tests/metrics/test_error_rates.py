@@ -14,7 +14,7 @@ from fixtures.records.timing import Sample
 from fixtures.verdicts import decision
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.decision import REGRESSION_ERROR, decide
-from fixtures.verdicts.margin import Margin
+from fixtures.verdicts.limits import Margin
 from fixtures.verdicts.statistics import (
     MAX_SAMPLES,
     Priors,

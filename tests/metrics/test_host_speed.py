@@ -15,7 +15,7 @@ from fixtures.metrics.latency_verdicts import judge_latency
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Timing
 from fixtures.verdicts.case import Case
-from fixtures.verdicts.margin import Tolerance
+from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.metrics.cases import ELSEWHERE, case
 from tests.support.runs import SOFTWARE, entry, latency, timing

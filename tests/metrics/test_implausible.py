@@ -25,7 +25,7 @@ from fixtures.records.host_work import EMPTY_CACHE, HostCalls, HostWork
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
-from fixtures.verdicts.margin import Tolerance
+from fixtures.verdicts.limits import Tolerance
 from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
 from tests.support.runs import HARDWARE, MIB, entry, host_work, sample, timing
 

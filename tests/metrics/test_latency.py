@@ -30,7 +30,7 @@ from fixtures.metrics.latency_verdicts import (
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts.case import Case, SideCase
-from fixtures.verdicts.margin import Tolerance
+from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES, NO_PRIOR, Priors, Spread
 from tests.metrics.cases import ELSEWHERE, NEWER, OTHER_SETS, SCENARIO, case, timed
 from tests.support.runs import entry, latency, sample, timing

@@ -19,7 +19,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import YOURS
 from fixtures.verdicts.decision import REGRESSION_ERROR, RUN_ERROR, regression_error
-from fixtures.verdicts.margin import Tolerance
+from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.metrics.cases import ELSEWHERE, case, timed
 from tests.support.runs import entry, host_work, timing
