@@ -68,7 +68,8 @@ def libraries(session: nox.Session) -> None:
     install(session, *with_groups("tests", "quantization", "optional"))
     names = ("test_half_done_quantized", "test_optional")
     tried = [f"tests/techniques/{name}.py" for name in names]
-    session.run("pytest", *tried, "--benchmark-disable", *session.posargs)
+    parallel = ("-n2", "--dist=worksteal")
+    session.run("pytest", *tried, *parallel, "--benchmark-disable", *session.posargs)
 
 
 @nox.session(default=False)
@@ -86,7 +87,7 @@ def rehearsal(session: nox.Session) -> None:
     session.run("coverage", "erase", rules)
     names = ("cuda_device", "nvml", "launches", "family")
     lane = [f"tests/devices/test_{name}.py" for name in names]
-    rehearsed = [*lane, "tests/rehearsal", *session.posargs]
+    rehearsed = [*lane, "tests/rehearsal", "-n2", "--dist=loadfile", *session.posargs]
     session.run("coverage", "run", rules, "-m", "pytest", *rehearsed)
     session.run("coverage", "combine", "--quiet", rules)
     session.run("coverage", "report", rules, "--show-missing")

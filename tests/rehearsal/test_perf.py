@@ -1,4 +1,4 @@
-"""The whole way of somebody with two GPUs, by the real commands on a machine without one."""
+"""Runs and a refresh of somebody with two GPUs, by the real commands on a machine without one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import pytest
 
 from fixtures.records.baseline_store import BaselineStore
 from tests.rehearsal.commands import Done, Machine
-from tests.rehearsal.installer import SLOWER
 from tests.rehearsal.machine import HOT, SLOW, UUIDS
 
 pytest.importorskip("xdist")
-pytest.importorskip("uv")
 
 KEY = "nvidia-h200"
 FP16 = ("-k", "[storybook-fp16] and not claims")
@@ -21,16 +19,6 @@ UNTIMED = (
     "-k",
     f"({' or '.join(f'[storybook-{name}]' for name in SEVERAL)}) and not latency and not claims",
 )
-COMPARE = (
-    *("-m", "fixtures.commands.compare", "--perf-device", "cuda", "--perf-workload", "storybook"),
-    *("-k", "[storybook-fp16]", "--base", "diffusers==0.42.1", "--head"),
-)
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    """A machine with two cards."""
-    return Machine(tmp_path_factory.mktemp("machine"))
 
 
 @pytest.fixture(scope="module")
@@ -98,18 +86,3 @@ def test_a_card_that_is_throttled_leaves_the_latency_undecided(
     done = machine.pytest("-k", "test_latency[storybook-fp16]", "-rs", **{HOT: "1"})
     assert done.code == pytest.ExitCode.OK, done.said
     assert "2 of 2 rounds were disturbed (it was throttled for its temperature)" in done.said
-
-
-def test_two_equal_sides_are_equal(machine: Machine) -> None:
-    done = machine.python(*COMPARE, "diffusers==0.42.1")
-    assert done.code == 0, done.said
-    assert "1 scenario compared: 0 findings" in done.said
-    # Two sides, and of each at least one process that was timed.
-    assert len(done.users) >= 4
-
-
-def test_a_side_that_does_more_is_found(machine: Machine) -> None:
-    done = machine.python(*COMPARE, SLOWER)
-    assert done.code == 1, done.said
-    assert "latency" in done.said
-    assert "kernel launches" in done.said
