@@ -14,7 +14,7 @@ pytest.importorskip("xdist")
 
 KEY = "nvidia-h200"
 FP16 = ("-k", "[storybook-fp16] and not claims")
-SEVERAL = ("fp16", "xformers", "model_cpu_offload", "group_offload_stream")
+SEVERAL = ("xformers", "group_offload_stream")
 UNTIMED = (
     "-k",
     f"({' or '.join(f'[storybook-{name}]' for name in SEVERAL)}) and not latency and not claims",
