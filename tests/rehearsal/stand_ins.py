@@ -18,6 +18,7 @@ STAND_INS: Mapping[str, tuple[str, str]] = {
     "fixtures.devices.cuda": ("card", "insert"),
     "fixtures.measuring.timed": ("clock", "put_into"),
     "fixtures.devices.launches": ("kineto", "record"),
+    "fixtures.measuring.frozen.program": ("brief", "leave_inference_mode"),
     "fixtures.measuring.rounds": ("brief", "plan_few_rounds"),
     "fixtures.techniques": ("brief", "slow_down"),
     "fixtures.workloads": ("brief", "shorten_calls"),
