@@ -81,16 +81,10 @@ def walkthroughs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def rehearsal(session: nox.Session) -> None:
-    """The CUDA lane by its real commands, without a GPU; at the end the lines that never ran."""
-    install(session, *with_groups("tests", "rehearsal"))
-    rules = "--rcfile=tests/rehearsal/coverage.ini"
-    session.run("coverage", "erase", rules)
-    names = ("cuda_device", "nvml", "launches", "family")
-    lane = [f"tests/devices/test_{name}.py" for name in names]
-    rehearsed = [*lane, "tests/rehearsal", "-n2", "--dist=loadfile", *session.posargs]
-    session.run("coverage", "run", rules, "-m", "pytest", *rehearsed)
-    session.run("coverage", "combine", "--quiet", rules)
-    session.run("coverage", "report", rules, "--show-missing")
+    """The CUDA lane by its real commands, without a GPU."""
+    install(session, *with_groups("tests"))
+    parallel = ("-n2", "--dist=loadfile")
+    session.run("pytest", "tests/rehearsal", *parallel, "--benchmark-disable", *session.posargs)
 
 
 @nox.session

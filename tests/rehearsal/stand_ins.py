@@ -5,11 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from multiprocessing.process import BaseProcess
 from types import ModuleType
 
 STAND_INS: Mapping[str, tuple[str, str]] = {
@@ -32,9 +30,6 @@ STAND_INS: Mapping[str, tuple[str, str]] = {
 def expect() -> None:
     """Replace what is to be replaced when it is imported, and not before: imports are slow."""
     sys.meta_path.insert(0, _Finder())
-    if "COVERAGE_PROCESS_CONFIG" in os.environ:
-        # A process that is killed cannot write which lines it ran.
-        BaseProcess.kill = BaseProcess.terminate  # type: ignore[method-assign]
 
 
 class _Finder(importlib.abc.MetaPathFinder):
