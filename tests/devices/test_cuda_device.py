@@ -67,11 +67,9 @@ def test_what_the_management_library_reports_belongs_to_the_hardware() -> None:
     )
     cuda = FakeCuda()
     cuda.properties.uuid = "1234"
-    asked: list[str] = []
-    device = CudaDevice(cuda=cuda, nvml=lambda uuid: asked.append(uuid) or reported)  # type: ignore
+    device = CudaDevice(cuda=cuda, nvml={"1234": reported}.get)  # type: ignore[arg-type]
     assert device.hardware["power_limit_w"] == 700
     assert device.watch().sentence() == "driver 1"
-    assert asked == ["1234"]
     assert device.steady_clock
 
 
@@ -84,37 +82,20 @@ def test_without_the_management_library_nothing_is_watched() -> None:
 
 def test_the_peak_of_each_phase_is_its_own_and_includes_what_was_there() -> None:
     cuda = FakeCuda()
-    cuda.allocate(1000)
-    pipeline = pipeline_of(cuda)
-    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
-        call(pipeline)
-    assert trace.component_peak_bytes == {
-        "text_encoder": 1010,
-        "denoiser": 1071,
-        "vae": 1041,
-        WHOLE: 1071,
-    }
-    assert trace.calls == {"text_encoder": 1, "denoiser": 2, "vae": 1}
-
-
-def test_what_a_warm_up_needed_does_not_count() -> None:
-    cuda = FakeCuda()
-    cuda.allocate(5000)
-    cuda.free(5000)
-    pipeline = pipeline_of(cuda)
-    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
-        call(pipeline)
-    assert trace.component_peak_bytes[WHOLE] == 71
-
-
-def test_what_comes_before_the_first_phase_counts_to_the_whole_only() -> None:
-    cuda = FakeCuda()
+    cuda.allocate(5000)  # as a warm-up needs it
+    cuda.free(4000)
     pipeline = pipeline_of(cuda)
     with CudaDevice(cuda=cuda).observe(pipeline) as trace:
         cuda.allocate(500)
         cuda.free(500)
         call(pipeline)
-    assert trace.component_peak_bytes == {"text_encoder": 10, "denoiser": 71, "vae": 41, WHOLE: 500}
+    assert trace.component_peak_bytes == {
+        "text_encoder": 1010,
+        "denoiser": 1071,
+        "vae": 1041,
+        WHOLE: 1500,
+    }
+    assert trace.calls == {"text_encoder": 1, "denoiser": 2, "vae": 1}
 
 
 def test_a_phase_that_comes_back_keeps_its_larger_peak() -> None:
@@ -145,14 +126,8 @@ def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.Monk
         peaks.append(trace.component_peak_bytes[WHOLE])
         assert trace.leak is None
     assert peaks == [32 * MIB + 5] * 2
-
-
-def test_release_frees_workspaces_before_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = FakeCuda()
-    monkeypatch.setattr(
-        torch._C, "_cuda_clearCublasWorkspaces", cuda.clear_workspaces, raising=False
-    )
-    CudaDevice(cuda=cuda).release()
+    cuda.log.clear()
+    device.release()
     assert cuda.log == ["synchronize", "clear workspaces", "empty_cache"]
 
 
@@ -185,59 +160,39 @@ def fp32_precisions() -> tuple[str, ...]:
     )
 
 
-def test_inside_ieee_fp32_nothing_runs_in_tf32() -> None:
-    before = fp32_precisions()
-    with CudaDevice(cuda=FakeCuda()).ieee_fp32():
-        assert fp32_precisions() == ("ieee", "ieee", "ieee")
-    assert fp32_precisions() == before
-
-
-def test_leaving_restores_tf32_after_an_exception() -> None:
+@pytest.mark.parametrize("outside", ["ieee", "tf32"])
+def test_inside_ieee_fp32_nothing_runs_in_tf32_and_leaving_restores_what_was(
+    outside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cuda.matmul, "fp32_precision", outside)
     before = fp32_precisions()
     with pytest.raises(KeyboardInterrupt), CudaDevice(cuda=FakeCuda()).ieee_fp32():
+        assert fp32_precisions() == ("ieee", "ieee", "ieee")
         raise KeyboardInterrupt
     assert fp32_precisions() == before
+    assert before[0] == outside
 
 
-def test_leaving_restores_what_somebody_else_had_switched_on() -> None:
-    matmul: Any = torch.backends.cuda.matmul
-    before = matmul.fp32_precision
-    matmul.fp32_precision = "tf32"
-    try:
-        with CudaDevice(cuda=FakeCuda()).ieee_fp32():
-            pass
-        assert matmul.fp32_precision == "tf32"
-    finally:
-        matmul.fp32_precision = before
-
-
-def test_without_a_gpu_the_refusal_names_the_remedy() -> None:
-    with pytest.raises(DeviceError, match="choose --perf-device cpu") as refused:
-        CudaDevice(cuda=FakeCuda(devices=0))
+@pytest.mark.parametrize(
+    ("devices", "refusal"),
+    [(0, "choose --perf-device cpu"), (2, "no CUDA device 3, only 2")],
+)
+def test_a_device_that_is_not_there_is_refused_in_one_line(devices: int, refusal: str) -> None:
+    with pytest.raises(DeviceError, match=refusal) as refused:
+        CudaDevice(3, cuda=FakeCuda(devices=devices))
     assert "\n" not in str(refused.value)
-
-
-def test_a_device_that_is_not_there_is_refused() -> None:
-    with pytest.raises(DeviceError, match="no CUDA device 3, only 2"):
-        CudaDevice(3, cuda=FakeCuda(devices=2))
 
 
 @pytest.mark.parametrize(
     ("name", "gib", "key", "maker"),
     [
         ("NVIDIA H200", 139.8, "nvidia-h200", "nvidia"),
-        ("NVIDIA H100 80GB HBM3", 79.1, "nvidia-h100-80gb-hbm3", "nvidia"),
-        ("NVIDIA A100-SXM4-80GB", 79.2, "nvidia-a100-sxm4-80gb", "nvidia"),
         ("NVIDIA A100-PCIE-40GB", 39.4, "nvidia-a100-pcie-40gb", "nvidia"),
         ("NVIDIA A100", 39.4, "nvidia-a100-40gb", "nvidia"),
         ("NVIDIA A100", 79.2, "nvidia-a100-80gb", "nvidia"),
-        ("Tesla V100-SXM2-16GB", 15.8, "nvidia-tesla-v100-sxm2-16gb", "nvidia"),
         ("Tesla T4", 14.7, "nvidia-tesla-t4", "nvidia"),
-        ("NVIDIA GeForce RTX 4090", 23.6, "nvidia-geforce-rtx-4090", "nvidia"),
         ("NVIDIA GeForce RTX 3060", 11.8, "nvidia-geforce-rtx-3060-12gb", "nvidia"),
-        ("NVIDIA TITAN RTX", 23.6, "nvidia-titan-rtx", "nvidia"),
         ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", 9.5, "nvidia-a100-sxm4-80gb-mig-1g-10gb", "nvidia"),
-        ("AMD Instinct MI300X", 191.7, "amd-instinct-mi300x", "amd"),
         ("Radeon RX 7900 XTX", 24.0, "amd-radeon-rx-7900-xtx", "amd"),
         ("Intel(R) Arc(TM) A770", 16.0, "intel-r-arc-tm-a770", "intel"),
         ("Apple M3", 16.0, "apple-m3", "apple"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,37 +92,35 @@ def test_outside_of_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch) -
 # Hardware
 
 
-def _cpuinfo(monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+@pytest.mark.parametrize(
+    ("cpuinfo", "name", "instruction_sets"),
+    [
+        (
+            "model name\t: Testron 9000\ncpu family\t: 25\nmodel\t\t: 17\n"
+            "flags\t\t: fpu avx2 amx_bf16 avx512f\n\nmodel name\t: another core\n",
+            "Testron 9000 (family 25 model 17)",
+            ["avx2", "avx512f", "amx_bf16"],
+        ),
+        (
+            "processor\t: 0\nFeatures\t: fp asimd sve bf16 asimdhp\n",
+            platform.processor() or platform.machine(),
+            ["asimd", "asimdhp", "bf16", "sve"],
+        ),
+        (None, platform.processor() or platform.machine(), []),
+    ],
+    ids=["x86", "ARM", "no cpuinfo"],
+)
+def test_the_processor_is_named_with_the_instruction_sets_that_matter(
+    cpuinfo: str | None, name: str, instruction_sets: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def read_text(path: Path, **_: Any) -> str:
-        if text is None:
+        if cpuinfo is None:
             raise FileNotFoundError(str(path))
-        return text
+        return cpuinfo
 
     monkeypatch.setattr(Path, "read_text", read_text)
-
-
-def test_the_processor_is_named_with_the_instruction_sets_that_matter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _cpuinfo(
-        monkeypatch,
-        "model name\t: Testron 9000\ncpu family\t: 25\nmodel\t\t: 17\n"
-        "flags\t\t: fpu avx2 amx_bf16 avx512f\n\nmodel name\t: another core\n",
-    )
     found = processor()
-    assert found["processor"] == "Testron 9000 (family 25 model 17)"
-    assert found["instruction_sets"] == ["avx2", "avx512f", "amx_bf16"]
-
-
-def test_an_arm_processor_lists_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    _cpuinfo(monkeypatch, "processor\t: 0\nFeatures\t: fp asimd sve bf16 asimdhp\n")
-    assert processor()["instruction_sets"] == ["asimd", "asimdhp", "bf16", "sve"]
-
-
-def test_without_cpuinfo_there_is_still_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    _cpuinfo(monkeypatch, None)
-    assert processor()["processor"]
-    assert processor()["instruction_sets"] == []
+    assert (found["processor"], found["instruction_sets"]) == (name, instruction_sets)
 
 
 def test_hardware_is_described_in_a_few_words() -> None:
@@ -147,66 +146,57 @@ class FakeDriver:
         self.starts = starts
         self.counts = counts
 
-    def cuInit(self, _: int) -> int:  # noqa: N802 - the driver's own name
+    def cuInit(self, _: int) -> int:
         return self.starts
 
-    def cuDeviceGetCount(self, count: Any) -> int:  # noqa: N802 - the driver's own name
+    def cuDeviceGetCount(self, count: Any) -> int:
         count._obj.value = self.devices
         return self.counts
 
 
-CUDA_BUILDS = ("cuda: Optional[str] = '12.8'\n", 'cuda = "13.0"\n', "cuda: str|None = '12.8'\n")
-OTHER_BUILDS = ("cuda: Optional[str] = None\n", "hip = '6.3'\n", "", "cuda_like = '1'\n")
+WORKING = FakeDriver(1)
+CUDA_BUILD = "cuda: Optional[str] = '12.8'\n"
 
 
-def _torch(monkeypatch: pytest.MonkeyPatch, folder: Path, version_file: str | None) -> None:
-    if version_file is not None:
-        (folder / "version.py").write_text(
-            f"__version__ = '2.13.0'\n{version_file}", encoding="utf-8"
-        )
-    spec = ModuleSpec("torch", None, origin=str(folder / "__init__.py"))
-    monkeypatch.setattr(util, "find_spec", lambda name: spec)
+@pytest.mark.parametrize(
+    ("version_file", "driver", "found"),
+    [
+        *(
+            (build, WORKING, True)
+            for build in (CUDA_BUILD, 'cuda = "13.0"\n', "cuda: str|None = '12.8'\n")
+        ),
+        *(
+            (build, WORKING, False)
+            for build in ("cuda: Optional[str] = None\n", "hip = '6.3'\n", "", "cuda_like = '1'\n")
+        ),
+        (None, WORKING, False),
+        (CUDA_BUILD, None, False),
+        (CUDA_BUILD, FakeDriver(0), False),
+        (CUDA_BUILD, FakeDriver(1, starts=100), False),
+        (CUDA_BUILD, FakeDriver(1, counts=3), False),
+    ],
+)
+def test_a_device_a_driver_and_a_torch_built_for_it_make_an_accelerator(
+    version_file: str | None,
+    driver: FakeDriver | None,
+    found: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The driver is None where it cannot be loaded, the file where torch has none."""
 
-
-def _driver(monkeypatch: pytest.MonkeyPatch, driver: FakeDriver | None) -> None:
     def load(name: str) -> FakeDriver:
         if driver is None:
             raise OSError(f"{name}: cannot open shared object file")
         return driver
 
+    if version_file is not None:
+        version = f"__version__ = '2.13.0'\n{version_file}"
+        (tmp_path / "version.py").write_text(version, encoding="utf-8")
+    spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(util, "find_spec", lambda name: spec)
     monkeypatch.setattr(ctypes, "CDLL", load)
-
-
-@pytest.mark.parametrize("version_file", CUDA_BUILDS)
-def test_a_device_a_driver_and_a_torch_built_for_it_make_an_accelerator(
-    version_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _torch(monkeypatch, tmp_path, version_file)
-    _driver(monkeypatch, FakeDriver(1))
-    assert has_cuda()
-
-
-@pytest.mark.parametrize("version_file", [*OTHER_BUILDS, None])
-def test_a_torch_built_for_something_else_finds_no_accelerator(
-    version_file: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _torch(monkeypatch, tmp_path, version_file)
-    _driver(monkeypatch, FakeDriver(8))
-    assert not has_cuda()
-
-
-@pytest.mark.parametrize(
-    "driver", [None, FakeDriver(0), FakeDriver(1, starts=100), FakeDriver(1, counts=3)]
-)
-def test_without_a_working_driver_or_a_device_there_is_no_accelerator(
-    driver: FakeDriver | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _torch(monkeypatch, tmp_path, CUDA_BUILDS[0])
-    _driver(monkeypatch, driver)
-    assert not has_cuda()
-
-
-def test_without_torch_there_is_no_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert has_cuda() is found
+    has_cuda.cache_clear()
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-    _driver(monkeypatch, FakeDriver(1))
-    assert not has_cuda()
+    assert not has_cuda(), "without torch"

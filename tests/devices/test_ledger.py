@@ -16,13 +16,14 @@ KIB = 1024
 
 
 def test_the_peak_is_the_largest_sum_of_live_storages() -> None:
-    with StorageLedger() as ledger:
+    weight = torch.zeros(KIB, dtype=torch.uint8)
+    with StorageLedger([weight, weight.view(2, -1), weight]) as ledger:
         first = torch.zeros(KIB, dtype=torch.uint8)
         second = torch.zeros(2 * KIB, dtype=torch.uint8)
         del first
         third = torch.zeros(KIB // 2, dtype=torch.uint8)
-    assert ledger.component_peak_bytes[WHOLE] == 3 * KIB
-    assert ledger.live_bytes == second.nbytes + third.nbytes
+    assert ledger.component_peak_bytes[WHOLE] == 4 * KIB
+    assert ledger.live_bytes == weight.nbytes + second.nbytes + third.nbytes
 
 
 def test_views_and_in_place_work_cost_nothing() -> None:
@@ -30,13 +31,6 @@ def test_views_and_in_place_work_cost_nothing() -> None:
     with StorageLedger([tensor]) as ledger:
         view = tensor.view(2, -1)[1:]
         view.add_(1)
-    assert ledger.component_peak_bytes[WHOLE] == KIB
-
-
-def test_resident_weights_count_once_even_if_tied() -> None:
-    tensor = torch.zeros(KIB, dtype=torch.uint8)
-    with StorageLedger([tensor, tensor.view(-1), tensor]) as ledger:
-        pass
     assert ledger.component_peak_bytes[WHOLE] == KIB
 
 
@@ -51,21 +45,6 @@ def test_each_component_has_its_own_peak() -> None:
         also = torch.zeros(KIB, dtype=torch.uint8)
     assert ledger.component_peak_bytes == {WHOLE: 5 * KIB, "text_encoder": 2 * KIB, "vae": 5 * KIB}
     assert small.nbytes == also.nbytes == KIB
-
-
-def test_one_leaked_kibibyte_is_seen() -> None:
-    kept = []
-
-    def work(leak: bool) -> int:
-        with StorageLedger() as ledger:
-            for _ in range(3):
-                tensor = torch.zeros(KIB, dtype=torch.uint8)
-                if leak:
-                    kept.append(tensor)
-                del tensor
-        return ledger.component_peak_bytes[WHOLE]
-
-    assert work(leak=True) - work(leak=False) == 2 * KIB
 
 
 def test_operations_are_counted_and_matrix_operations_by_their_dtype() -> None:
@@ -89,27 +68,23 @@ def test_operations_are_told_by_the_kind_of_module_that_called_them() -> None:
             made: torch.Tensor = self.linear(values)
             return made + 1
 
-    block, values = Block(), torch.zeros(1, 4)
-    with torch.no_grad(), StorageLedger() as ledger:
-        block(values)
-        values + 1
-    counts = ledger.counts()
-    assert ledger.origins["aten::add in Block"] == 1
-    assert ledger.origins["aten::mm in Block"] == 1  # not in Linear, which everything has
-    assert ledger.origins["aten::add in the pipeline"] == 1
-    assert ledger.origins.total() == counts.totals[OPERATIONS]
-
-
-def test_a_module_that_raises_is_left() -> None:
     class Raising(torch.nn.Module):
         def forward(self) -> None:
             raise ValueError
 
-    with StorageLedger() as ledger:
+    block, values = Block(), torch.zeros(1, 4)
+    with torch.no_grad(), StorageLedger() as ledger:
+        block(values)
         with contextlib.suppress(ValueError):
             Raising()()
-        torch.zeros(1)
-    assert ledger.origins == {"aten::zeros in the pipeline": 1}
+        values + 1
+    assert ledger.origins == {
+        "aten::t in Block": 1,
+        "aten::mm in Block": 1,  # not in Linear, which everything has
+        "aten::add in Block": 1,
+        "aten::add in the pipeline": 1,
+    }
+    assert ledger.origins.total() == ledger.counts().totals[OPERATIONS]
 
 
 def test_the_collector_is_on_again_after_an_error() -> None:

@@ -18,24 +18,19 @@ def clock_of(*readings: Reading) -> Callable[[], float]:
 START = Reading(wall_s=100.0, cpu_s=10.0, queued_s=1.0, sleeps=5)
 
 
-def test_computing_counts() -> None:
-    now_s = clock_of(START, Reading(101.0, 11.0, 1.0, 5))
-    assert now_s() + 1.0 == pytest.approx(now_s())
-
-
-def test_waiting_for_a_core_does_not_count() -> None:
-    now_s = clock_of(START, Reading(103.0, 11.0, 3.0, 5))
-    assert now_s() + 1.0 == pytest.approx(now_s())
-
-
-def test_sleeping_counts_and_queueing_beside_it_does_not() -> None:
-    now_s = clock_of(START, Reading(104.0, 11.0, 3.0, 6))
-    assert now_s() + 2.0 == pytest.approx(now_s())
-
-
-def test_a_core_that_the_host_takes_away_does_not_count() -> None:
-    now_s = clock_of(START, Reading(104.0, 11.0, 1.0, 5))
-    assert now_s() + 1.0 == pytest.approx(now_s())
+@pytest.mark.parametrize(
+    ("later", "work_s"),
+    [
+        (Reading(101.0, 11.0, 1.0, 5), 1.0),
+        (Reading(103.0, 11.0, 3.0, 5), 1.0),
+        (Reading(104.0, 11.0, 3.0, 6), 2.0),
+        (Reading(104.0, 11.0, 1.0, 5), 1.0),
+    ],
+    ids=["computing", "waiting for a core", "sleeping and queueing", "a core taken by the host"],
+)
+def test_computing_and_sleeping_count_and_queueing_does_not(later: Reading, work_s: float) -> None:
+    now_s = clock_of(START, later)
+    assert now_s() + work_s == pytest.approx(now_s())
 
 
 def test_it_never_runs_backwards_when_figures_round() -> None:

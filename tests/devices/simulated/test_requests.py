@@ -97,33 +97,3 @@ def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run(
     log = logged(wanted)
     expected = as_it_goes(wanted, capacity_bytes)
     assert log.replay(capacity_bytes) == expected
-
-
-def test_a_workspace_is_no_need() -> None:
-    log = logged([("malloc", 100 * MIB), ("pass_through", 500 * MIB)])
-    assert log.replay(GIB).peak_reserved_bytes == 600 * MIB
-    assert log.smallest_capacity_bytes() == 104 * MIB
-    assert log.replay(104 * MIB) == Replay(100 * MIB, 100 * MIB)
-
-
-def test_fragments_are_a_need() -> None:
-    """What is free between blocks in use is no room for a larger one."""
-    # The small one lies at the start of the segment of 200 MiB.
-    wanted = [("malloc", 200 * MIB), ("free", 0), ("malloc", 8 * MIB), ("malloc", 196 * MIB)]
-    log = logged(wanted)
-    assert log.replay(GIB).peak_allocated_bytes == 204 * MIB
-    assert log.smallest_capacity_bytes() == 400 * MIB
-
-
-def test_a_refusal_says_where_and_is_the_first_one() -> None:
-    replay = logged([("malloc", 30 * MIB)] * 3).replay(32 * MIB)
-    assert replay.refusal == (
-        "simulated out of memory: 30.00 MiB requested, 2.00 MiB of 32.00 MiB are free, and "
-        "0.00 MiB in fragments, in place 1"
-    )
-    assert replay.peak_allocated_bytes == 90 * MIB
-
-
-def test_an_empty_log_needs_nothing() -> None:
-    assert Requests().smallest_capacity_bytes() == 0
-    assert Requests().replay(0) == Replay(0, 0)
