@@ -151,26 +151,27 @@ def test_the_clock_waits_for_what_is_queued() -> None:
     assert device.clock_s() >= first
 
 
-def fp32_precisions() -> tuple[str, ...]:
+@pytest.mark.parametrize("outside", ["none", "tf32"])
+def test_inside_ieee_fp32_nothing_runs_in_tf32_and_leaving_restores_what_was(outside: str) -> None:
     backends: Any = torch.backends
-    return (
-        backends.cuda.matmul.fp32_precision,
-        backends.cudnn.conv.fp32_precision,
-        backends.cudnn.rnn.fp32_precision,
-    )
+    settings = (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn)
+    first = [setting.fp32_precision for setting in settings]
+    inside: list[str] = []
 
+    def interrupted() -> None:
+        with CudaDevice(cuda=FakeCuda()).ieee_fp32():
+            inside.extend(setting.fp32_precision for setting in settings)
+            raise KeyboardInterrupt
 
-@pytest.mark.parametrize("outside", ["ieee", "tf32"])
-def test_inside_ieee_fp32_nothing_runs_in_tf32_and_leaving_restores_what_was(
-    outside: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.backends.cuda.matmul, "fp32_precision", outside)
-    before = fp32_precisions()
-    with pytest.raises(KeyboardInterrupt), CudaDevice(cuda=FakeCuda()).ieee_fp32():
-        assert fp32_precisions() == ("ieee", "ieee", "ieee")
-        raise KeyboardInterrupt
-    assert fp32_precisions() == before
-    assert before[0] == outside
+    backends.cuda.matmul.fp32_precision = outside
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        after = [setting.fp32_precision for setting in settings]
+    finally:
+        backends.cuda.matmul.fp32_precision = first[0]
+    assert inside == ["ieee"] * 3
+    assert after == [outside, *first[1:]]
 
 
 @pytest.mark.parametrize(

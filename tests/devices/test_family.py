@@ -27,13 +27,18 @@ def nobody_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy())
 
 
-def test_what_the_first_process_starts_is_of_its_family(child: subprocess.Popen[bytes]) -> None:
+def test_what_the_first_process_starts_is_of_its_family_while_it_lives(
+    child: subprocess.Popen[bytes],
+) -> None:
     family.begin()
     assert os.environ[family.FIRST] == str(os.getpid())
     assert family.is_member(os.getpid())
     assert family.is_member(child.pid)
     assert not family.is_member(os.getppid())
     assert family.size() >= 2
+    child.kill()
+    child.wait()
+    assert not family.is_member(child.pid)
 
 
 def test_who_is_born_into_a_family_stays_in_it(child: subprocess.Popen[bytes]) -> None:
@@ -43,10 +48,3 @@ def test_who_is_born_into_a_family_stays_in_it(child: subprocess.Popen[bytes]) -
     assert family.is_member(child.pid)
     assert not family.is_member(os.getpid())
     assert family.size() == 1
-
-
-def test_a_process_that_is_gone_is_no_member(child: subprocess.Popen[bytes]) -> None:
-    family.begin()
-    child.kill()
-    child.wait()
-    assert not family.is_member(child.pid)

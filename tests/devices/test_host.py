@@ -146,10 +146,10 @@ class FakeDriver:
         self.starts = starts
         self.counts = counts
 
-    def cuInit(self, _: int) -> int:
+    def cuInit(self, _: int) -> int:  # noqa: N802 - the driver's own name
         return self.starts
 
-    def cuDeviceGetCount(self, count: Any) -> int:
+    def cuDeviceGetCount(self, count: Any) -> int:  # noqa: N802 - the driver's own name
         count._obj.value = self.devices
         return self.counts
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -130,71 +128,55 @@ def test_what_a_device_does_not_report_is_left_out() -> None:
     assert bare.read().disturbance == "the hardware throttled it"
 
 
-def test_a_quiet_device_is_undisturbed(nvml: Nvml) -> None:
+def test_a_device_is_disturbed_by_throttling_and_not_by_its_power_cap(
+    nvml: Nvml, library: FakeNvml
+) -> None:
     reading = nvml.read()
     assert (reading.sm_clock_mhz, reading.temperature_c, reading.power_w) == (1980, 61, 412.3)
     assert (reading.power_capped, reading.disturbance) == (False, None)
-
-
-@pytest.mark.parametrize("reason", DISTURBING)
-def test_every_reason_for_throttling_is_named(reason: str, nvml: Nvml, library: FakeNvml) -> None:
-    library.reasons = library.bits[reason]
-    assert nvml.read().disturbance == DISTURBING[reason]
-
-
-def test_the_power_cap_is_seen_and_disturbs_nothing(nvml: Nvml, library: FakeNvml) -> None:
     library.reasons = library.bits[POWER_CAP]
     reading = nvml.read()
     assert (reading.power_capped, reading.disturbance) == (True, None)
+    for reason, words in DISTURBING.items():
+        library.reasons = library.bits[reason]
+        assert nvml.read().disturbance == words
+
+
+OWN = os.getpid()
 
 
 @pytest.mark.parametrize(
-    ("processes", "disturbance"),
+    ("family_members", "ours", "processes", "disturbance"),
     [
-        ([], None),
-        ([os.getpid()], None),
-        ([os.getpid(), 2], "another process used it"),
-        ([os.getpid(), 2, 3], "2 other processes used it"),
+        ([OWN], [], [], None),
+        ([OWN], [], [OWN], None),
+        ([OWN], [], [OWN, 2], "another process used it"),
+        ([OWN], [], [OWN, 2, 3], "2 other processes used it"),
+        ([OWN, 2], [], [OWN, 2], None),
+        ([OWN, 2], [], [OWN, 2, 3], "another process used it"),
+        # In a container, whose driver numbers processes as the host does.
+        ([OWN], [7], [7], None),
+        ([OWN], [7], [7, 8], "another process used it"),
+        ([OWN, 2], [7, 8], [7, 8], None),
+        ([OWN, 2], [7, 8], [7, 8, 9], "another process used it"),
     ],
 )
-def test_other_processes_are_counted(
-    processes: list[int], disturbance: str | None, nvml: Nvml, library: FakeNvml
+def test_processes_of_other_runs_disturb(
+    family_members: list[int],
+    ours: list[int],
+    processes: list[int],
+    disturbance: str | None,
+    nvml: Nvml,
+    library: FakeNvml,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`ours` are those that are there when the device is first read."""
+    monkeypatch.setattr(family, "is_member", family_members.__contains__)
+    monkeypatch.setattr(family, "size", lambda: len(family_members))
+    library.processes = ours
+    assert nvml.read().disturbance is None
     library.processes = processes
     assert nvml.read().disturbance == disturbance
-
-
-def test_in_a_container_the_first_process_that_is_alone_is_ours(
-    nvml: Nvml, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(family, "size", lambda: 1)
-    library.processes = [777_777]
-    assert nvml.read().disturbance is None
-    library.processes = [777_777, 888_888]
-    assert nvml.read().disturbance == "another process used it"
-
-
-def test_processes_of_the_same_run_disturb_nothing(nvml: Nvml, library: FakeNvml) -> None:
-    """A fresh process samples while the one that started it waits, with its own context."""
-    family.begin()
-    with subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-    ) as fresh:
-        library.processes = [os.getpid(), fresh.pid]
-        assert nvml.read().disturbance is None
-        library.processes = [os.getpid(), fresh.pid, 2]
-        assert nvml.read().disturbance == "another process used it"
-        fresh.kill()
-
-
-def test_in_a_container_as_many_processes_as_the_run_has_are_ours(
-    nvml: Nvml, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(family, "size", lambda: 2)
-    library.processes = [777_777, 888_888]
-    assert nvml.read().disturbance is None
-    library.processes = [777_777, 888_888, 999_999]
-    assert nvml.read().disturbance == "another process used it"
 
 
 def test_a_watch_gives_the_range_of_what_it_saw(nvml: Nvml, library: FakeNvml) -> None:

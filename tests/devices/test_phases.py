@@ -43,11 +43,25 @@ class Pipeline:
             self.vae.decode(x)
 
 
-def phases_of(pipeline: Any) -> list[str]:
-    """The phases of one call."""
+class Proxy:
+    """Delegates everything, and is no module."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.inner(*args)
+
+
+def phases_of(pipeline: Any, calls: int = 1) -> list[str]:
+    """The phases of so many calls."""
     seen: list[str] = []
     with Phases(pipeline, seen.append):
-        pipeline()
+        for _ in range(calls):
+            pipeline()
     return seen
 
 
@@ -57,19 +71,37 @@ def hook_count(pipeline: Any) -> int:
     return sum(len(m._forward_pre_hooks) for part in components for m in part.modules())
 
 
-@pytest.mark.parametrize("denoiser", ["unet", "transformer"])
-def test_each_component_starts_once(denoiser: str) -> None:
-    assert phases_of(Pipeline(denoiser)) == ["text_encoder", "denoiser", "vae"]
+EACH = ["text_encoder", "denoiser", "vae"]
 
 
-def test_every_call_reports_its_phases_again() -> None:
+@pytest.mark.parametrize("name", ["unet", "transformer"])
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        lambda module: module,
+        nn.Sequential,
+        Proxy,
+        lambda module: module.compile(backend="eager") or module,
+    ],
+    ids=["as it is", "in a wrapper", "behind a proxy", "compiled"],
+)
+def test_each_component_starts_once_in_every_call(name: str, replaced: Any) -> None:
+    pipeline = Pipeline(name)
+    module = replaced(getattr(pipeline, name))
+    setattr(pipeline, name, module)
+    compiled = getattr(module, "_compiled_call_impl", None)
+    assert phases_of(pipeline, calls=2) == EACH * 2
+    assert phases_of(Proxy(pipeline)) == EACH
+    assert hook_count(pipeline) == 0
+    assert getattr(module, "_compiled_call_impl", None) is compiled
+
+
+def test_what_takes_no_hooks_or_is_missing_counts_to_the_phase_before() -> None:
     pipeline = Pipeline()
-    seen: list[str] = []
-    with Phases(pipeline, seen.append) as phases:
-        pipeline()
-        pipeline()
-        assert phases.current == "vae"
-    assert seen == ["text_encoder", "denoiser", "vae"] * 2
+    pipeline.unet = lambda x: x  # type: ignore[attr-defined]
+    assert phases_of(pipeline) == ["text_encoder", "vae"]
+    with Phases(SimpleNamespace(vae=None), print) as phases:
+        assert phases.current is None
 
 
 def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls() -> None:
@@ -79,7 +111,8 @@ def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls(
     seen: list[str] = []
     with Phases(pipeline, seen.append) as phases:
         pipeline()
-    assert seen == ["text_encoder", "denoiser", "vae"]
+        assert phases.current == "vae"
+    assert seen == EACH
     assert phases.calls["vae"] == 2 * 3
 
 
@@ -110,56 +143,6 @@ def test_a_module_that_refuses_its_hook_leaves_none_on_the_others() -> None:
     with pytest.raises(RuntimeError, match="no hooks here"), Phases(pipeline, print):
         pass
     assert hook_count(pipeline) == 0
-
-
-def test_a_wrapper_in_the_place_of_the_unet_is_the_denoiser() -> None:
-    class Wrapper(nn.Module):
-        def __init__(self, traced: nn.Module) -> None:
-            super().__init__()
-            self.traced = traced
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            out: torch.Tensor = self.traced(x)
-            return out
-
-    pipeline = Pipeline()
-    pipeline.unet = Wrapper(nn.Identity())  # type: ignore[attr-defined]
-    assert phases_of(pipeline) == ["text_encoder", "denoiser", "vae"]
-
-
-def test_a_proxy_that_delegates_is_watched_through_what_it_delegates_to() -> None:
-    class Proxy:
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.inner, name)
-
-        def __call__(self, *args: Any) -> Any:
-            return self.inner(*args)
-
-    pipeline = Pipeline()
-    pipeline.unet = Proxy(pipeline.unet)  # type: ignore[attr-defined]
-    assert phases_of(Proxy(pipeline)) == ["text_encoder", "denoiser", "vae"]
-
-
-def test_what_takes_no_hooks_or_is_missing_counts_to_the_phase_before() -> None:
-    pipeline = Pipeline()
-    pipeline.unet = lambda x: x  # type: ignore[attr-defined]
-    assert phases_of(pipeline) == ["text_encoder", "vae"]
-    bare = SimpleNamespace(vae=None)
-    with Phases(bare, print) as phases:
-        assert phases.current is None
-
-
-def test_a_unet_compiled_as_a_whole_is_still_seen_and_left_as_it_was() -> None:
-    pipeline = Pipeline()
-    unet: nn.Module = pipeline.unet  # type: ignore[attr-defined]
-    unet.compile(backend="eager")
-    pipeline()
-    before = unet._compiled_call_impl
-    assert phases_of(pipeline) == ["text_encoder", "denoiser", "vae"]
-    assert unet._compiled_call_impl is before
 
 
 def test_a_patched_forward_is_inside_its_phase() -> None:
