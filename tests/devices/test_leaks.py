@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
+from itertools import chain, repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,40 +27,28 @@ CPU = torch.device("cpu")
 EMPTY: Any = SimpleNamespace()
 
 
-class Books:
-    """What live tensors requested, as the test says."""
-
-    def __init__(self) -> None:
-        self.requested = 100 * MIB
-
-    def __call__(self) -> int:
-        return self.requested
-
-
-@pytest.fixture
-def books() -> Books:
-    return Books()
+def check(left_bytes: int) -> LeakCheck:
+    """A check that finds so many bytes more at its end."""
+    requested = chain([100 * MIB], repeat(100 * MIB + left_bytes))
+    return LeakCheck(CPU, lambda: next(requested))
 
 
 @pytest.mark.parametrize(
     ("left_bytes", "is_leak"), [(-MIB, False), (ALLOWED_BYTES, False), (ALLOWED_BYTES + 1, True)]
 )
-def test_a_leak_is_more_than_a_schedule(books: Books, left_bytes: int, is_leak: bool) -> None:
-    check = LeakCheck(CPU, books)
-    books.requested += left_bytes
-    assert (check.sentence() is not None) is is_leak
-
-
-def test_a_leak_is_named_by_what_is_new(books: Books) -> None:
-    old = [torch.zeros((7, 11), dtype=torch.float64)]
-    check = LeakCheck(CPU, books)
+def test_a_leak_is_more_than_a_schedule_and_is_named_by_what_is_new(
+    left_bytes: int, is_leak: bool
+) -> None:
+    before = [torch.zeros((7, 11), dtype=torch.float64)]
+    leak_check = check(left_bytes)
     new = [torch.zeros((7, 11), dtype=torch.float64) for _ in range(3)]
-    books.requested += 2 * MIB
-    assert check.sentence() == "a call left 2.00 MiB allocated; still alive: 3 x float64 (7, 11)"
-    assert len(old + new) == 4
+    sentence = leak_check.sentence()
+    assert (sentence is not None) is is_leak
+    assert sentence is None or sentence.endswith("; still alive: 3 x float64 (7, 11)")
+    assert len(before + new) == 4
 
 
-def test_a_tensor_that_tracing_left_is_passed_over(books: Books) -> None:
+def test_a_tensor_that_tracing_left_is_passed_over() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import (
         DimDynamic,
@@ -71,9 +60,7 @@ def test_a_tensor_that_tracing_left_is_passed_over(books: Books) -> None:
     dynamic: Any = StatelessSymbolicContext([DimDynamic.DYNAMIC] * 2)
     symbolic = mode.from_tensor(torch.zeros(5, 7), symbolic_context=dynamic)
     assert not isinstance(symbolic.shape[0], int)
-    check = LeakCheck(CPU, books)
-    books.requested += 2 * MIB
-    assert "allocated" in str(check.sentence())
+    assert "2.00 MiB allocated" in str(check(2 * MIB).sentence())
 
 
 # On the simulated device
@@ -98,30 +85,22 @@ def drawn() -> torch.Tensor:
     return torch.zeros(SHAPE, device="cuda")
 
 
-def test_a_list_that_keeps_every_image_is_a_leak() -> None:
+def test_what_each_call_keeps_is_a_leak_and_what_it_replaces_is_none() -> None:
     kept: list[torch.Tensor] = []
-    assert simulated(lambda pipeline: kept.append(drawn())) == LEFT
-    kept.clear()
 
-
-def test_an_attribute_of_the_pipeline_that_is_replaced_is_not_a_leak() -> None:
-    assert simulated(lambda pipeline: setattr(pipeline, "last", drawn())) is None
-
-
-def test_a_buffer_that_grows_is_a_leak() -> None:
     def grow(pipeline: Any) -> None:
         seen = getattr(pipeline.unet, "seen", None)
         image = drawn() if seen is None else torch.cat([seen, drawn()])
         pipeline.unet.register_buffer("seen", image)
 
-    assert simulated(grow) == LEFT.replace("(64, 256)", "(128, 256)")
-
-
-def test_a_reference_cycle_is_a_leak() -> None:
     def close(pipeline: Any) -> None:
         cycle: list[Any] = [drawn()]
         cycle.append(cycle)
 
+    assert simulated(lambda pipeline: setattr(pipeline, "last", drawn())) is None
+    assert simulated(lambda pipeline: kept.append(drawn())) == LEFT
+    kept.clear()
+    assert simulated(grow) == LEFT.replace("(64, 256)", "(128, 256)")
     assert simulated(close) == (
         "a call left 0.06 MiB in reference cycles, among them: 1 x float32 (64, 256)"
     )
@@ -218,26 +197,20 @@ def observed(call: Callable[[FakeCuda], object]) -> str | None:
     return trace.leak
 
 
-def test_on_cuda_what_is_kept_is_a_leak_and_what_is_released_is_not() -> None:
+@pytest.mark.parametrize("reports_requests", [True, False])
+def test_on_cuda_what_is_kept_is_a_leak_and_what_is_released_is_not(
+    reports_requests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not reports_requests:
+        monkeypatch.setattr(FakeCuda, "memory_stats", lambda cuda, index: {})
     kept: list[Tensor] = []
-    assert observed(lambda cuda: cuda.tensor(MIB)) is None
-    assert observed(lambda cuda: kept.append(cuda.tensor(MIB))) == (
-        "a call left 1.00 MiB allocated; still alive: no tensor"
-    )
 
-
-def test_on_cuda_a_larger_block_is_not_a_leak() -> None:
     def to_another_block(cuda: FakeCuda) -> None:
         cuda.free(3 * MIB)
         cuda.allocate(3 * MIB, block=4 * MIB)
 
-    assert observed(to_another_block) is None
-
-
-def test_on_cuda_blocks_are_counted_where_the_allocator_reports_no_requests(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(FakeCuda, "memory_stats", lambda cuda, index: {})
-    kept: list[Tensor] = []
     assert observed(lambda cuda: cuda.tensor(MIB)) is None
-    assert "left 1.00 MiB" in str(observed(lambda cuda: kept.append(cuda.tensor(MIB))))
+    assert observed(lambda cuda: kept.append(cuda.tensor(MIB))) == (
+        "a call left 1.00 MiB allocated; still alive: no tensor"
+    )
+    assert (observed(to_another_block) is None) == reports_requests

@@ -29,12 +29,11 @@ def layer() -> torch.nn.Linear:
     return torch.nn.Linear(COLUMNS, ROWS, bias=False)
 
 
-def test_a_plain_tensor_takes_its_storage(layer: torch.nn.Linear) -> None:
+def test_a_plain_tensor_takes_its_storage_and_a_wrapper_what_its_parts_take(
+    layer: torch.nn.Linear,
+) -> None:
     assert stored_tensors(layer.weight) == [layer.weight]
     assert stored_bytes(layer.weight) == ROWS * COLUMNS * 4
-
-
-def test_a_wrapper_takes_what_its_parts_take(layer: torch.nn.Linear) -> None:
     weight = pack(layer).weight
     assert weight.nbytes == ROWS * COLUMNS * 4
     assert stored_bytes(weight) == PACKED_BYTES

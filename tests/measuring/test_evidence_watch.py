@@ -40,23 +40,24 @@ class Times(tuple[float, float]):
         return self[1]
 
 
-def test_steal_and_share_are_those_of_the_watched_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = _clocks(monkeypatch, [Times((100.0, 50.0)), Times((115.0, 55.0))], [30.0, 39.0])
-    assert watch.read() == Evidence(load=1.5, steal=0.25, cpu_share=0.9)
-
-
-def test_a_system_without_steal_and_without_progress_has_none(
+@pytest.mark.parametrize(
+    ("system", "own_s", "steal", "cpu_share"),
+    [
+        ([Times((100.0, 50.0)), Times((115.0, 55.0))], [30.0, 39.0], 0.25, 0.9),
+        ([(100.0, 0.0), (100.0, 0.0)], [0.0, 0.0], 0.0, 0.0),
+        ([Times((0.0, 0.0)), Times((20.0, 0.0))], [0.0, 20.0], 0.0, 1.0),
+    ],
+    ids=["one thread", "neither steal nor progress", "several threads"],
+)
+def test_steal_and_share_are_those_of_the_watched_time(
+    system: Sequence[Any],
+    own_s: Sequence[float],
+    steal: float,
+    cpu_share: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    watch = _clocks(monkeypatch, [(100.0, 0.0), (100.0, 0.0)], [0.0, 0.0])
-    assert watch.read() == Evidence(load=1.5, steal=0.0, cpu_share=0.0)
-
-
-def test_several_threads_never_run_more_than_all_of_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    watch = _clocks(monkeypatch, [Times((0.0, 0.0)), Times((20.0, 0.0))], [0.0, 20.0])
-    assert watch.read().cpu_share == 1.0
+    watch = _clocks(monkeypatch, system, own_s)
+    assert watch.read() == Evidence(load=1.5, steal=steal, cpu_share=cpu_share)
 
 
 def test_a_real_watch_sees_this_process_at_work() -> None:

@@ -171,12 +171,8 @@ def test_each_round_is_compared_with_the_calls_that_ran_beside_it() -> None:
     for group in timing.groups:
         assert group.reference_s == pytest.approx((0.3, 0.3))
         assert group.candidate_s == pytest.approx((RATIO, RATIO))
-
-
-def test_the_time_shown_is_the_candidate_s_own_and_the_share_is_that_of_both() -> None:
-    timing = on_core(Core())
-    assert timing.wall_s == pytest.approx((RATIO,) * 4)
-    assert timing.evidence.cpu_share == pytest.approx(1.0, abs=0.01)
+    assert timing.wall_s == pytest.approx((RATIO,) * 4), "the candidate's own"
+    assert timing.evidence.cpu_share == pytest.approx(1.0, abs=0.01), "of both"
     assert timing.evidence.device == "seen by it"
 
 
@@ -231,7 +227,6 @@ needs_affinity = pytest.mark.skipif(
 )
 
 
-@needs_affinity
 def test_in_each_round_both_are_on_one_core_and_afterwards_wherever_they_might_be(
     sleepers: list[subprocess.Popen[bytes]],
 ) -> None:
@@ -245,24 +240,16 @@ def test_in_each_round_both_are_on_one_core_and_afterwards_wherever_they_might_b
         assert len(cores[0]) == 1
         assert cores[0] == cores[1]
     assert [process.cpu_affinity() for process in processes] == before
-    with pytest.raises(KeyboardInterrupt), one_core(sleepers[0].pid, sleepers[1].pid):
+    gone, left = sleepers
+    with pytest.raises(KeyboardInterrupt), one_core(gone.pid, left.pid):
         raise KeyboardInterrupt
     assert [process.cpu_affinity() for process in processes] == before
-
-
-@needs_affinity
-def test_a_process_that_is_gone_does_not_keep_the_other_on_a_core(
-    sleepers: list[subprocess.Popen[bytes]],
-) -> None:
-    candidate, reference = sleepers
-    process = psutil.Process(reference.pid)
-    before = process.cpu_affinity()
-    with one_core(candidate.pid, reference.pid):
-        candidate.kill()
-        candidate.wait()
-    assert process.cpu_affinity() == before
-    with one_core(candidate.pid, reference.pid):
-        assert process.cpu_affinity() == before
+    with one_core(gone.pid, left.pid):
+        gone.kill()
+        gone.wait()
+    assert processes[1].cpu_affinity() == before[1]
+    with one_core(gone.pid, left.pid):
+        assert processes[1].cpu_affinity() == before[1]
 
 
 # Disturbed rounds
@@ -302,32 +289,22 @@ def test_as_many_disturbed_rounds_as_the_cap_are_left_out_and_one_more_is_no_lat
     assert caught.value.scenario == SCENARIO.id
     assert caught.value.outcome is Outcome.INCONCLUSIVE
     assert caught.value.reason.startswith(f"{cap + 1} of 8 rounds were disturbed (it was hot); ")
-
-
-def test_the_commonest_reason_is_named() -> None:
-    reference = FakeTimed(hot=[1])
-    candidate = FakeTimed(hot=[2, 3], why="another process ran")
+    others = FakeTimed(hot=[2, 3], why="another process ran")
     with pytest.raises(ScenarioError, match=r"3 of 3 rounds were disturbed \(another process ran"):
-        alternating(reference, candidate, 1, 3)
+        alternating(FakeTimed(hot=[1]), others, 1, 3)
 
 
 # Plans
 
 
-def test_a_slow_call_gets_fewer_groups_but_at_least_two() -> None:
+def test_a_slow_call_gets_fewer_groups_but_at_least_two_and_a_short_sample_half_of_them() -> None:
     plan = Plan()
     assert Plan.for_call(0.0) == Plan.for_call(0.1) == plan
     assert Plan.for_call(12.0) == Plan(groups=2, pairs=plan.pairs)
     middling = Plan.for_call(1.0)
     assert 2 < middling.groups < plan.groups
     assert middling.groups * (2 * middling.pairs + 1) * 1.0 <= ROUNDS_S
-
-
-@pytest.mark.parametrize(("groups", "short"), [(8, 4), (5, 4), (4, 4), (2, 2)])
-def test_a_short_sample_has_half_of_the_groups_unless_a_slow_call_has_fewer(
-    groups: int, short: int
-) -> None:
-    assert Plan(groups).short == Plan(short)
+    assert [Plan(groups).short.groups for groups in (8, 5, 4, 2)] == [4, 4, 4, 2]
 
 
 def test_a_plan_is_for_the_timed_call_which_takes_few_steps_unless_some_are_skipped() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
-from fixtures.measuring.rounds import Plan, Round, alternating_rounds, finished
+from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds, finished
 from fixtures.measuring.timed import (
     MAX_SETTLING,
     candidate_of,
@@ -28,7 +28,6 @@ from fixtures.workloads.base import FrozenSource
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, FakeScenario, FakeWorkload, fake_scenario
 
-REFERENCE_S = 1.0
 CANDIDATE_S = 1.5
 SET_UP_S = 100.0
 
@@ -86,12 +85,11 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_building_and_warming_up_are_not_timed(bench: Bench) -> None:
-    fp32 = bench.scenario("fp32", lambda number: REFERENCE_S)
-    timing = bench.timing(bench.scenario("C", lambda number: CANDIDATE_S, others={"fp32": fp32}))
-    for group in timing.groups:
-        assert group.reference_s == (REFERENCE_S,) * 3
-        assert group.candidate_s == (CANDIDATE_S,) * 2
+def group(timed: Timed, placed: int = 1) -> Round:
+    """A round after so many layouts."""
+    for _ in range(placed):
+        timed.place()
+    return timed.round()
 
 
 def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(bench: Bench) -> None:
@@ -169,13 +167,8 @@ def test_what_raises_is_a_broken_scenario(where: str, bench: Bench) -> None:
 
     enter = give_way if where == "building" else list
     timed = candidate_of(fake_scenario(draw, enter=enter), bench.device)
-
-    def group() -> Round:
-        timed.place()
-        return timed.round()
-
     with pytest.raises(ScenarioError) as caught:
-        group()
+        group(timed)
     assert caught.value.outcome is Outcome.BROKEN
     assert str(caught.value).startswith("fake-tried: ran out of memory on fake (injected)")
     timed.close()
@@ -193,29 +186,27 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
         made.append(1)
         return lambda: bench.count("control", STEPS, lambda number: 2.0)
 
+    def fail(*_: object) -> None:
+        raise MemoryError("injected")
+
     monkeypatch.setattr(control, "ControlWorkload", make)
     fp32 = bench.scenario("fp32")
-    timing = bench.timing(fp32)
-    assert timing.groups[0].reference_s == (2.0,) * 3
-    assert timing.groups[0].candidate_s == (1.0,) * 2
+    for group in bench.timing(fp32).groups:
+        assert group.reference_s == (2.0,) * 3
+        assert group.candidate_s == (1.0,) * 2
     assert len(made) == 2, "once for each group"
     assert bench.timed("control") == 2 * (1 + 3), "once to warm up, then three times"
     bench.device.warms_up = True
     reference_of(fp32, bench.device).place()
     assert bench.timed("control") == 8 + 1 + 2, "it settles where the device warms up"
-    bench.timing(bench.scenario("C", others={"fp32": fp32}))
+    other = bench.scenario("C", lambda number: CANDIDATE_S, others={"fp32": fp32})
+    for group in bench.timing(other).groups:
+        assert group.reference_s == (1.0,) * 3
+        assert group.candidate_s == (CANDIDATE_S,) * 2
     assert bench.timed("control") == 11
-
-
-def test_a_control_workload_that_fails_is_a_broken_scenario(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise MemoryError("injected")
-
     monkeypatch.setattr(control, "ControlWorkload", fail)
     with pytest.raises(ScenarioError, match="fake-fp32: ran out of memory on fake"):
-        bench.timing(bench.scenario("fp32"))
+        bench.timing(fp32)
 
 
 # The frozen reference
@@ -286,14 +277,8 @@ def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
 ) -> None:
     scenario, _ = with_frozen(fails_at=fails_at)
     timed = reference_of(scenario, bench.device)
-
-    def group() -> Round:
-        timed.place()
-        timed.place()
-        return timed.round()
-
     with pytest.raises(ScenarioError) as caught:
-        group()
+        group(timed, placed=2)
     assert caught.value.outcome is Outcome.NO_BASELINE
     assert str(caught.value).startswith(
         "fake-C: the frozen reference does not run here (no kernel for this): there is nothing"
