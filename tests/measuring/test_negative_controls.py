@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 
 from fixtures.commands.calibrate import HIGHEST, PROMPTS
 from fixtures.devices.cpu import CpuDevice
 from fixtures.scenarios import scenarios
-from tests.support.negative_controls import MISTAKES, highest_controls
+from tests.support.negative_controls import highest_controls
 
 NAMES = (
     "other seed",
@@ -76,63 +74,3 @@ def test_only_those_that_do_not_separate_are_not_refused_and_these_are_no_more_t
 @pytest.mark.parametrize("workload", CALLS)
 def test_no_limit_is_stricter_than_the_highest_that_can_follow(workload: str) -> None:
     assert max(limits(workload)) <= HIGHEST
-
-
-# Mistakes
-
-
-class Configured:
-    """A component with a configuration, as diffusers' schedulers and models have it."""
-
-    def __init__(self, **config: Any) -> None:
-        self.config = SimpleNamespace(**config)
-
-    def register_to_config(self, **changes: Any) -> None:
-        vars(self.config).update(changes)
-
-
-@pytest.mark.parametrize(
-    ("name", "component", "setting", "right", "wrong"),
-    [
-        ("wrong prediction type", "scheduler", "prediction_type", "epsilon", "v_prediction"),
-        ("wrong prediction type", "scheduler", "prediction_type", "v_prediction", "epsilon"),
-        ("unscaled latents", "vae", "scaling_factor", 0.18215, 1.0),
-    ],
-)
-def test_a_mistake_lasts_as_long_as_its_context_whatever_happens(
-    name: str, component: str, setting: str, right: object, wrong: object
-) -> None:
-    configured = Configured(**{setting: right})
-    mistaken = MISTAKES[name](SimpleNamespace(**{component: configured}))
-
-    def interrupted() -> None:
-        with mistaken:
-            assert getattr(configured.config, setting) == wrong
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert getattr(configured.config, setting) == right
-
-
-def test_a_scheduler_of_flows_alone_takes_the_flow_for_the_image() -> None:
-    """Its step is then as large as from noise to that image, and is its own again afterwards."""
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    scheduler = FlowMatchEulerDiscreteScheduler()
-    noisy, image = torch.full((1, 4), 3.0), torch.full((1, 4), 1.0)
-
-    def stepped(predicted: torch.Tensor) -> torch.Tensor:
-        scheduler.set_timesteps(4, sigmas=[1.0, 0.75, 0.5, 0.25])
-        step: tuple[torch.Tensor] = scheduler.step(
-            predicted, scheduler.timesteps[0], noisy, return_dict=False
-        )
-        return step[0]
-
-    right = stepped(noisy - image)
-    with MISTAKES["wrong prediction type"](SimpleNamespace(scheduler=scheduler)):
-        mistaken = stepped(image)
-        assert not torch.equal(stepped(noisy - image), right)
-    torch.testing.assert_close(mistaken, right)
-    assert torch.equal(stepped(noisy - image), right)
-    assert "step" not in vars(scheduler)

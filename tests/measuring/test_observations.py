@@ -81,14 +81,15 @@ def test_an_interrupt_is_no_broken_scenario() -> None:
     assert made == ["fake-tried"] * 2, "nothing was remembered"
 
 
-def test_a_technique_that_is_not_in_effect_is_not_active_and_says_what_is_missing() -> None:
+def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing() -> None:
     scenario = fake_scenario(draw, complaint="the UNet is in fp32")
     observations = Observations(FakeDevice())
     assert observations.get(scenario).inactive == "the UNet is in fp32"
-    with pytest.raises(ScenarioError) as caught:
-        observations.active(scenario)
-    assert caught.value.outcome is Outcome.NOT_ACTIVE
-    assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"
+    for ask in (observations.active, observations.images):
+        with pytest.raises(ScenarioError) as caught:
+            ask(scenario)
+        assert caught.value.outcome is Outcome.NOT_ACTIVE
+        assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"
 
 
 # Images
@@ -112,9 +113,3 @@ def test_what_is_no_image_is_broken(images: Images, complaint: str) -> None:
         images_of(images)
     assert caught.value.outcome is Outcome.BROKEN
     assert str(caught.value).startswith(complaint)
-
-
-def test_a_technique_that_is_not_in_effect_has_drawn_nothing_to_compare() -> None:
-    scenario = fake_scenario(draw, complaint="it computes in TF32")
-    with pytest.raises(ScenarioError, match="fake-tried: not in effect: it computes in TF32"):
-        Observations(FakeDevice()).images(scenario)

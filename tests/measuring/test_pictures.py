@@ -84,19 +84,16 @@ def test_a_technique_s_images_are_compared_with_fp32_s_and_with_the_stored_ones(
     record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record()
     assert record.likeness == {FP32: likeness(OTHER, IMAGES), STORED: likeness(OTHER, NEARLY)}
     assert record.stored_apart == likeness(NEARLY, IMAGES)
-    assert record.ssim == min(one.ssim for one in record.likeness[FP32]) < 0.99
+    assert record.ssim == min(image.ssim for image in record.likeness[FP32]) < 0.99
     assert record.not_compared == {}
     (same, moved) = record.likeness[FP32]
     assert (same.largest, moved.largest > 0.5) == (0.0, True)
-
-
-def test_without_a_stored_image_it_is_compared_with_fp32_s_alone() -> None:
-    record = Drawn(stored={"fp32": IMAGES}).record()
-    assert record.likeness.keys() == {FP32}
-    assert record.stored_apart == []
-    alone = Drawn(stored={"tried": OTHER}).record()
-    assert alone.likeness.keys() == {FP32, STORED}
-    assert alone.stored_apart == [], "how far it was from fp32's is not known"
+    of_fp32_alone = Drawn(stored={"fp32": IMAGES}).record()
+    assert of_fp32_alone.likeness.keys() == {FP32}
+    without_fp32 = Drawn(stored={"tried": OTHER}).record()
+    assert without_fp32.likeness.keys() == {FP32, STORED}
+    # How far it was from fp32's is not known.
+    assert of_fp32_alone.stored_apart == without_fp32.stored_apart == []
 
 
 def test_what_is_drawn_is_compared_as_it_would_be_stored() -> None:
@@ -104,7 +101,7 @@ def test_what_is_drawn_is_compared_as_it_would_be_stored() -> None:
     small = as_stored(large)
     record = Drawn(tried=large, fp32=large, stored={"tried": small, "fp32": small}).record()
     assert len(record.likeness[FP32]) == 9
-    assert [one.largest for one in record.likeness[STORED]] == [0.0] * 8
+    assert [image.largest for image in record.likeness[STORED]] == [0.0] * 8
 
 
 @pytest.mark.parametrize(
@@ -129,20 +126,23 @@ def test_a_stored_image_that_cannot_be_compared_with_leaves_the_rest(
     assert record.ssim is not None
 
 
-@pytest.mark.parametrize("broken", ["tried", "fp32"])
-def test_what_is_no_image_is_broken_and_nothing_is_recorded(broken: str) -> None:
-    nan = IMAGES * np.nan
-    drawn = Drawn(tried=nan) if broken == "tried" else Drawn(fp32=nan)
+@pytest.mark.parametrize(
+    ("tried", "fp32", "complaint"),
+    [
+        (IMAGES * np.nan, IMAGES, "fake-tried: image 1 of 2 has NaN"),
+        (IMAGES, IMAGES * np.nan, "fake-fp32: image 1 of 2 has NaN"),
+        (IMAGES[:, :16], IMAGES, "fake-tried: images have shape"),
+    ],
+)
+def test_what_is_no_image_is_broken_and_nothing_is_recorded(
+    tried: Images, fp32: Images, complaint: str
+) -> None:
+    drawn = Drawn(tried=tried, fp32=fp32)
     record = record_of(new_run(), drawn.scenario)
-    with pytest.raises(ScenarioError, match=f"fake-{broken}: image 1 of 2 has NaN") as caught:
+    with pytest.raises(ScenarioError, match=complaint) as caught:
         record_likeness(record, drawn.scenario, drawn.observations)
     assert caught.value.outcome is Outcome.BROKEN
     assert record == record_of(new_run(), drawn.scenario)
-
-
-def test_images_of_another_shape_than_fp32_s_are_broken() -> None:
-    with pytest.raises(ScenarioError, match="fake-tried: images have shape"):
-        Drawn(tried=IMAGES[:, :16]).record()
 
 
 # fp32's
@@ -162,25 +162,28 @@ def test_fp32_s_images_are_compared_with_the_stored_ones_and_not_with_its_own() 
 CAT, DOG = ({"subject": one, "place": "moon"} for one in ("cat", "dog"))
 
 
-def test_a_technique_s_images_should_show_what_fp32_s_show() -> None:
-    drawn = Drawn(shown={"tried": [CAT, CAT], "fp32": [CAT, DOG]}, asked=[{"subject": "cow"}])
-    record = drawn.record()
-    assert record.shown == [CAT, CAT]
-    assert record.wanted == {FP32: [CAT, DOG]}
+ASKED = [{"subject": "cat"}, {"subject": "dog"}]
 
 
-def test_fp32_s_images_should_show_what_the_prompt_asks_for() -> None:
-    drawn = Drawn(shown={"fp32": [CAT, DOG]}, asked=[{"subject": "cat"}, {"subject": "dog"}])
-    record = drawn.record(of_fp32=True)
-    assert record.shown == [CAT, DOG]
-    assert record.wanted == {PROMPT: [{"subject": "cat"}, {"subject": "dog"}]}
-    assert Drawn(shown={"fp32": [CAT, DOG]}).record(of_fp32=True).wanted == {}
-
-
-@pytest.mark.parametrize("of_fp32", [False, True])
-def test_where_nobody_can_tell_what_images_show_nothing_is_wanted(of_fp32: bool) -> None:
-    record = Drawn(asked=[{"subject": "cow"}] * 2).record(of_fp32=of_fp32)
-    assert (record.shown, record.wanted) == ([], {})
+@pytest.mark.parametrize(
+    ("of_fp32", "shown", "asked", "wanted"),
+    [
+        (False, {"tried": [CAT, CAT], "fp32": [CAT, DOG]}, ASKED, {FP32: [CAT, DOG]}),
+        (True, {"fp32": [CAT, DOG]}, ASKED, {PROMPT: ASKED}),
+        (True, {"fp32": [CAT, DOG]}, [], {}),
+        (False, {}, ASKED, {}),
+        (True, {}, ASKED, {}),
+    ],
+)
+def test_images_should_show_what_fp32_s_show_and_these_what_the_prompt_asks_for(
+    of_fp32: bool,
+    shown: dict[str, Sequence[Classes]],
+    asked: Sequence[Classes],
+    wanted: dict[str, Sequence[Classes]],
+) -> None:
+    record = Drawn(shown=shown, asked=asked).record(of_fp32=of_fp32)
+    assert record.shown == shown.get("fp32" if of_fp32 else "tried", [])
+    assert record.wanted == wanted
 
 
 # Pictures for a report
