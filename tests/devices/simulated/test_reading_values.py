@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,36 +32,27 @@ def unknown() -> torch.Tensor:
     return torch.randn(20_000, device=DEVICE)[:5]
 
 
-MAKERS: list[Callable[..., Any]] = [torch.tensor, torch.as_tensor, torch.asarray]
+MAKERS = [
+    *itertools.product((torch.tensor, torch.as_tensor, torch.asarray), (None, "cuda", DEVICE)),
+    (torch.Tensor, None),  # as Euler's scheduler makes time steps of Stable Video Diffusion
+]
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("device", [None, "cuda", DEVICE], ids=str)
+@pytest.mark.parametrize(
+    ("make", "device"), MAKERS, ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_a_tensor_of_device_scalars_waits_for_each(
     make: Callable[..., Any], device: Any, totals: Callable[[], dict[str, int]]
 ) -> None:
-    one, other = levels()[:2]
+    first, second = levels()[:2]
     before = totals()
-    made = make([one, 3, other], **({} if device is None else {"device": device}))
+    made = make([first, 3, second], **({} if device is None else {"device": device}))
     after = totals()
     assert after[SYNCS] - before[SYNCS] == 2 + (device is not None)  # for the copy
     assert after[OPERATIONS] - before[OPERATIONS] == 2
     assert after[COPIES_TO_DEVICE] - before[COPIES_TO_DEVICE] == (device is not None)
     assert made.is_cuda == (device is not None)
     assert made.tolist() == [1, 3, 0.75]
-
-
-def test_the_constructor_of_tensors_waits_for_each_device_scalar(
-    totals: Callable[[], dict[str, int]],
-) -> None:
-    """As Euler's scheduler makes the time steps of Stable Video Diffusion."""
-    one, other = levels()[:2]
-    before = totals()
-    made = torch.Tensor([one, 3, other])
-    assert totals()[SYNCS] - before[SYNCS] == 2
-    assert (made.is_cuda, made.tolist()) == (False, [1, 3, 0.75])
-    with pytest.raises(UnknownValueError):
-        torch.Tensor([*unknown()[:1]])
 
 
 def test_nested_lists_keep_their_shape_and_the_dtype_that_torch_gives(
@@ -110,50 +102,33 @@ def test_a_mask_waits_for_the_positions(case: str, totals: Callable[[], dict[str
     assert found.tolist() == wanted
 
 
-def test_known_positions_of_unknown_values_give_a_shape(
-    totals: Callable[[], dict[str, int]],
-) -> None:
-    found = unknown()[levels() > 0.4]
-    assert found.shape == (3,)
-    with pytest.raises(UnknownValueError, match="values"):
-        found.tolist()
-
-
-READS: dict[str, Callable[[torch.Tensor], object]] = {
-    "tensor": lambda x: torch.tensor([x[0], x[1]]),
-    "as_tensor": lambda x: torch.as_tensor([x[0]], device=DEVICE),
-    "mask": lambda x: x[x > 0],
-    "unique": torch.unique,
-    "bincount": lambda x: torch.bincount(x.abs().long()),
-    "repeat_interleave": lambda x: torch.repeat_interleave(x, x.abs().long()),
-    "allclose": lambda x: torch.allclose(x, x),
+READS: dict[str, tuple[Callable[[torch.Tensor], Any], object]] = {
+    "tensor": (lambda x: torch.tensor([x[0], x[1]]).tolist(), [1, 0.75]),
+    "constructor": (lambda x: torch.Tensor([*x[:1]]).tolist(), [1]),
+    "as_tensor": (lambda x: torch.as_tensor([x[0]], device=DEVICE).tolist(), [1]),
+    "mask": (lambda x: x[x > 0].tolist(), [1, 0.75, 0.5, 0.25]),
+    "unique": (lambda x: torch.unique(x).tolist(), [0, 0.25, 0.5, 0.75, 1]),
+    "bincount": (lambda x: torch.bincount((4 * x).abs().long()).tolist(), [1, 1, 1, 1, 1]),
+    "repeat_interleave": (
+        lambda x: torch.repeat_interleave(x, (4 * x).abs().long()).tolist(),
+        [1, 1, 1, 1, 0.75, 0.75, 0.75, 0.5, 0.5, 0.25],
+    ),
+    "allclose": (lambda x: torch.allclose(x, x), True),
 }
+"""What depends on values, and what it gives of `levels`."""
 
 
 @pytest.mark.parametrize("case", READS)
-def test_values_that_nobody_knows_are_one_sentence(
+def test_known_values_are_waited_for_and_unknown_ones_are_refused_in_one_sentence(
     case: str, totals: Callable[[], dict[str, int]]
 ) -> None:
-    values = unknown()
-    with pytest.raises(UnknownValueError, match="the simulation does not know") as caught:
-        READS[case](values)
-    assert str(caught.value).startswith("aten::")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("read", "wanted"),
-    [
-        (lambda x: torch.unique(x).tolist(), [0, 0.25, 0.5, 0.75, 1]),
-        (lambda x: torch.bincount((4 * x).long()).tolist(), [1, 1, 1, 1, 1]),
-        (lambda x: torch.repeat_interleave(x, (4 * x).long())[:5].tolist(), [1, 1, 1, 1, 0.75]),
-        (lambda x: torch.allclose(x, x), True),
-    ],
-    ids=["unique", "bincount", "repeat_interleave", "allclose"],
-)
-def test_what_else_depends_on_known_values_goes_on(
-    read: Callable[[torch.Tensor], object], wanted: object, totals: Callable[[], dict[str, int]]
-) -> None:
+    read, wanted = READS[case]
     before = totals()
     assert read(levels()) == wanted
     assert totals()[SYNCS] > before[SYNCS]
+    values = unknown()
+    assert values[levels() > 0.4].shape == (3,)
+    with pytest.raises(UnknownValueError, match="the simulation does not know") as caught:
+        read(values)
+    assert str(caught.value).startswith("aten::")
+    assert "\n" not in str(caught.value)

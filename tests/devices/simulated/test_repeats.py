@@ -37,10 +37,6 @@ def ones(*shape: int, **options: Any) -> torch.Tensor:
     return torch.ones(shape, **{"device": CUDA, **options})
 
 
-def channels_last() -> torch.Tensor:
-    return ones(1, 2, 4, 4).to(memory_format=torch.channels_last)
-
-
 def looks(result: Any) -> Any:
     """All of a result that anybody sees: tensors have no values here."""
     if isinstance(result, (list, tuple)):
@@ -59,82 +55,73 @@ def looks(result: Any) -> Any:
     )
 
 
-DIFFER_IN_ONE_THING: dict[str, tuple[Any, Callable[[], Arguments], Callable[[], Arguments]]] = {
-    "shape": (aten.exp.default, lambda: (ones(2, 3),), lambda: (ones(4, 3),)),
-    "stride": (
-        aten.clone.default,
-        lambda: (ones(1, 2, 4, 4),),
-        lambda: (channels_last(),),
-    ),
-    "dtype": (aten.exp.default, lambda: (ones(2),), lambda: (ones(2, dtype=torch.float16),)),
-    "device": (aten.exp.default, lambda: (ones(2),), lambda: (ones(2, device="cpu"),)),
-    "gradient": (
-        aten.exp.default,
-        lambda: (ones(4, 2),),
-        lambda: (ones(4, 2, requires_grad=True),),
-    ),
-    "offset": (
-        aten.alias.default,
-        lambda: (ones(8)[:4],),
-        lambda: (ones(8)[4:],),
-    ),
-    "value": (aten.sum.dim_IntList, lambda: (ones(2, 3), [0]), lambda: (ones(2, 3), [1])),
-    "type of a number": (
-        aten.mul.Scalar,
-        lambda: (ones(2, dtype=torch.int64), 1),
-        lambda: (ones(2, dtype=torch.int64), 1.0),
-    ),
-    "truth or number": (
-        aten.mul.Scalar,
-        lambda: (ones(2, dtype=torch.bool), True),
-        lambda: (ones(2, dtype=torch.bool), 1),
-    ),
-    "tensors of a list": (
-        aten.cat.default,
-        lambda: ([ones(2), ones(2)],),
-        lambda: ([ones(2), ones(2), ones(2)],),
-    ),
-    "where a list ends": (
-        aten.avg_pool2d.default,
-        lambda: (ones(1, 1, 8, 8), [2], [1, 1]),
-        lambda: (ones(1, 1, 8, 8), [2, 1], [1]),
-    ),
-    "second tensor": (
-        aten.mul.Tensor,
-        lambda: (ones(2), ones(2)),
-        lambda: (ones(2), ones(3, 1)),
-    ),
-}
+Call = tuple[Any, Arguments, dict[str, Any]]
+EXP, MUL, COPY = aten.exp.default, aten.mul.Scalar, aten._to_copy.default
 
 
-@pytest.mark.parametrize("named", DIFFER_IN_ONE_THING)
-def test_calls_that_differ_in_one_thing_are_told_apart(named: str) -> None:
-    operation, one, other = DIFFER_IN_ONE_THING[named]
-    for arguments in (one(), other()) * 2:
-        found = repeated(operation, operation, arguments, {})
-        assert looks(found) == looks(operation(*arguments))
+def call(operation: Any, *args: Any, **kwargs: Any) -> Call:
+    return operation, args, kwargs
 
 
-def test_operations_are_told_apart() -> None:
-    for operation in (aten.exp.default, aten.logical_not.default) * 2:
-        found = repeated(operation, operation, (ones(2),), {})
-        assert looks(found) == looks(operation(ones(2)))
-
-
-@pytest.mark.parametrize(
-    ("operation", "kwargs"),
-    [
-        (aten._to_copy.default, [{"dtype": torch.float16}, {"dtype": torch.bfloat16}]),
-        (aten._to_copy.default, [{"device": CUDA}, {"device": torch.device("cpu")}]),
-        (aten.slice.Tensor, [{"start": 1}, {"end": 1}]),
-        (aten.new_empty.default, [{"dtype": torch.int64}, {"device": torch.device("cpu")}]),
+CALLS: dict[str, Callable[[], list[Call]]] = {
+    "operation": lambda: [call(EXP, ones(2)), call(aten.logical_not.default, ones(2))],
+    "shape": lambda: [call(EXP, ones(2, 3)), call(EXP, ones(4, 3))],
+    "stride": lambda: [
+        call(aten.clone.default, ones(1, 2, 4, 4)),
+        call(aten.clone.default, ones(1, 2, 4, 4).to(memory_format=torch.channels_last)),
     ],
-)
-def test_arguments_by_name_count(operation: Any, kwargs: list[dict[str, Any]]) -> None:
-    for named in kwargs * 2:
-        args = (ones(2), [3]) if operation is aten.new_empty.default else (ones(2),)
-        found = repeated(operation, operation, args, named)
-        assert looks(found) == looks(operation(*args, **named))
+    "dtype": lambda: [call(EXP, ones(2)), call(EXP, ones(2, dtype=torch.float16))],
+    "device": lambda: [call(EXP, ones(2)), call(EXP, ones(2, device="cpu"))],
+    "gradient": lambda: [call(EXP, ones(4, 2)), call(EXP, ones(4, 2, requires_grad=True))],
+    "offset": lambda: [call(aten.alias.default, ones(8)[start:][:4]) for start in (0, 4)],
+    "value": lambda: [call(aten.sum.dim_IntList, ones(2, 3), [axis]) for axis in (0, 1)],
+    "type of a number": lambda: [call(MUL, ones(2, dtype=torch.int64), by) for by in (1, 1.0)],
+    "truth or number": lambda: [call(MUL, ones(2, dtype=torch.bool), by) for by in (True, 1)],
+    "tensors of a list": lambda: [call(aten.cat.default, [ones(2)] * count) for count in (2, 3)],
+    "where a list ends": lambda: [
+        call(aten.avg_pool2d.default, ones(1, 1, 8, 8), [2], [1, 1]),
+        call(aten.avg_pool2d.default, ones(1, 1, 8, 8), [2, 1], [1]),
+    ],
+    "second tensor": lambda: [
+        call(aten.mul.Tensor, ones(2), ones(2)),
+        call(aten.mul.Tensor, ones(2), ones(3, 1)),
+    ],
+    "dtype by name": lambda: [
+        call(COPY, ones(2), dtype=torch.float16),
+        call(COPY, ones(2), dtype=torch.bfloat16),
+    ],
+    "device by name": lambda: [
+        call(COPY, ones(2), device=CUDA),
+        call(COPY, ones(2), device=torch.device("cpu")),
+    ],
+    "number by name": lambda: [
+        call(aten.slice.Tensor, ones(2), start=1),
+        call(aten.slice.Tensor, ones(2), end=1),
+    ],
+    "which name": lambda: [
+        call(aten.new_empty.default, ones(2), [3], dtype=torch.int64),
+        call(aten.new_empty.default, ones(2), [3], device=torch.device("cpu")),
+    ],
+    "nothing: a tuple": lambda: [
+        call(aten.native_layer_norm.default, ones(4, 8), [8], None, None, 1e-5)
+    ],
+    "nothing: views": lambda: [call(aten.split.Tensor, ones(4, 8)[1:], 2, 1)],
+    "nothing: a tuple with numbers": lambda: [
+        call(
+            aten._scaled_dot_product_cudnn_attention.default,
+            *(ones(1, 2, 8, 16, dtype=torch.float16) for _ in range(3)),
+            *(None, False),
+        )
+    ],
+}
+"""By what they differ in."""
+
+
+@pytest.mark.parametrize("named", CALLS)
+def test_calls_that_differ_in_one_thing_are_told_apart(named: str) -> None:
+    for operation, args, kwargs in CALLS[named]() * 3:
+        made = repeated(operation, operation, args, kwargs)
+        assert looks(made) == looks(operation(*args, **kwargs))
 
 
 def test_the_default_dtype_counts() -> None:
@@ -147,24 +134,6 @@ def test_the_default_dtype_counts() -> None:
         finally:
             torch.set_default_dtype(before)
         assert found.dtype is dtype
-
-
-SEVERAL: dict[str, tuple[Any, Callable[[], Arguments]]] = {
-    "a tuple": (aten.native_layer_norm.default, lambda: (ones(4, 8), [8], None, None, 1e-5)),
-    "views": (aten.split.Tensor, lambda: (ones(4, 8)[1:], 2, 1)),
-    "a tuple with numbers": (
-        aten._scaled_dot_product_cudnn_attention.default,
-        lambda: (*(ones(1, 2, 8, 16, dtype=torch.float16) for _ in range(3)), None, False),
-    ),
-}
-
-
-@pytest.mark.parametrize("named", SEVERAL)
-def test_several_outputs_are_as_torch_makes_them(named: str) -> None:
-    operation, arguments = SEVERAL[named]
-    args = arguments()
-    for _ in range(3):
-        assert looks(repeated(operation, operation, args, {})) == looks(operation(*args))
 
 
 def test_new_tensors_have_their_own_storages_and_views_that_of_their_tensor() -> None:
@@ -198,14 +167,14 @@ def test_an_operation_that_changes_what_its_argument_is_does_so_again() -> None:
         assert storage_key(other.untyped_storage()) == storage_key(turned.untyped_storage())
 
 
-def test_complex_numbers_and_inference_mode_are_left_to_torch() -> None:
-    assert asked(aten.exp.default, lambda: (ones(2, 5, dtype=torch.complex64),), 2) == 2
-    before = ones(2, 5, 7)
-    assert asked(aten.exp.default, lambda: (before,), 2) == 1
+def test_torch_is_asked_once_but_for_complex_numbers_and_inference_mode() -> None:
+    before = ones(3, 5, 7, 9)
+    assert asked(EXP, lambda: (before,), 3) == 1
+    assert asked(EXP, lambda: (ones(2, 5, dtype=torch.complex64),), 2) == 2
     with torch.inference_mode():
-        assert asked(aten.exp.default, lambda: (before,), 2) == 2
+        assert asked(EXP, lambda: (before,), 2) == 2
         inside = ones(2, 5, 7)
-    assert asked(aten.exp.default, lambda: (inside,), 2) == 2
+    assert asked(EXP, lambda: (inside,), 2) == 2
 
 
 def test_known_constants_stay_known() -> None:
@@ -216,23 +185,19 @@ def test_known_constants_stay_known() -> None:
         assert found.item() == 4
 
 
-def test_outputs_that_share_a_new_storage_share_it_again() -> None:
-    def function(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def test_outputs_that_share_a_new_storage_or_have_a_larger_one_do_so_again() -> None:
+    def sharing(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         made = torch.empty_like(tensor)
         return made, made
 
-    for _ in range(3):
-        one, other = repeated(function, aten.exp.default, (ones(11, 13),), {})
-        assert storage_key(one.untyped_storage()) == storage_key(other.untyped_storage())
-
-
-def test_a_tensor_in_a_larger_storage_is_made_by_torch() -> None:
-    def function(tensor: torch.Tensor) -> torch.Tensor:
+    def in_a_larger_one(tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty(32, device=CUDA)[: tensor.numel()]
 
     for _ in range(3):
-        found = repeated(function, aten.exp.default, (ones(17),), {})
-        assert found.untyped_storage().nbytes() == 32 * 4
+        first, second = repeated(sharing, EXP, (ones(11, 13),), {})
+        assert storage_key(first.untyped_storage()) == storage_key(second.untyped_storage())
+        part = repeated(in_a_larger_one, EXP, (ones(17),), {})
+        assert part.untyped_storage().nbytes() == 32 * 4
 
 
 def asked(operation: Any, arguments: Callable[[], Arguments], times: int) -> int:
@@ -246,10 +211,6 @@ def asked(operation: Any, arguments: Callable[[], Arguments], times: int) -> int
     for _ in range(times):
         repeated(function, operation, arguments(), {})
     return len(calls)
-
-
-def test_torch_is_asked_once_for_what_comes_again() -> None:
-    assert asked(aten.exp.default, lambda: (ones(3, 5, 7, 9),), 3) == 1
 
 
 # Views that are known without asking torch are those that torch makes of a real tensor
@@ -313,26 +274,13 @@ def test_a_range_has_defaults(arguments: tuple[Any, ...]) -> None:
     assert is_as_torch_makes_it(aten.slice.Tensor, *both([3, 4], [1, 0]), arguments)
 
 
-def test_all_else_is_left_to_torch() -> None:
+def test_torch_is_asked_for_all_else_but_for_no_view_of_a_row() -> None:
     fake = torch.empty(3, 4, device=CUDA)
+    weight = torch.nn.Parameter(torch.empty(3, 4, device=CUDA))
 
     assert view(aten.t.default, (fake,)) is None
     assert view(aten.select.int, (fake, 0, True)) is None
     assert repeated(aten.t.default, aten.t.default, (fake,), {}).shape == (4, 3)
-
-
-def test_torch_is_not_asked_for_them() -> None:
-    fake = torch.empty(3, 4, device=CUDA)
-
-    def refuse(*_: Any) -> Any:
-        raise AssertionError("torch was asked")
-
-    rows = [repeated(refuse, aten.select.int, (fake, 0, row), {}) for row in range(3)]
-
-    assert [row.storage_offset() for row in rows] == [0, 4, 8]
-
-
-def test_a_view_of_a_tensor_with_a_gradient_is_torchs() -> None:
-    weight = torch.nn.Parameter(torch.empty(3, 4, device=CUDA))
-
     assert repeated(aten.select.int, aten.select.int, (weight, 0, 1), {}).requires_grad
+    rows = [repeated(pytest.fail, aten.select.int, (fake, 0, row), {}) for row in range(3)]
+    assert [row.storage_offset() for row in rows] == [0, 4, 8]
