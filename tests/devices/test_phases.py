@@ -89,6 +89,7 @@ def test_each_component_starts_once_in_every_call(name: str, replaced: Any) -> N
     pipeline = Pipeline(name)
     module = replaced(getattr(pipeline, name))
     setattr(pipeline, name, module)
+    pipeline()  # compiles, without hooks
     compiled = getattr(module, "_compiled_call_impl", None)
     assert phases_of(pipeline, calls=2) == EACH * 2
     assert phases_of(Proxy(pipeline)) == EACH

@@ -40,16 +40,18 @@ def test_buffers_past_the_dispatcher_count_beside_the_weights_and_by_component()
         before = empty(8 * KIB)
         del before
         kept = empty(KIB)
-        memory.enter_component("denoiser")
+        memory.enter_component("text_encoder")
         memory.enter_component("vae")
         large = empty(4 * KIB)
         del large
         memory.enter_component("denoiser")
         also = empty(KIB)
+        memory.enter_component("vae")
     assert memory.component_peak_bytes == {
         WHOLE: 9 * KIB,
-        "denoiser": 3 * KIB,
+        "text_encoder": 2 * KIB,
         "vae": 6 * KIB,
+        "denoiser": 3 * KIB,
     }
     assert ledger.component_peak_bytes[WHOLE] == KIB
     assert kept.nbytes == also.nbytes == KIB

@@ -138,14 +138,12 @@ def test_the_server_of_processes_gets_ready_where_there_is_one(
 ) -> None:
     begun: list[bool] = []
     monkeypatch.setattr(forkserver, "ensure_running", lambda: begun.append(True))
+    # No process is forked where CUDA may be initialised.
+    assert process_context("cuda").get_start_method() == "spawn"
     prepare_processes("cuda")
     assert begun == []
     prepare_processes("cpu")
     assert begun == [True] * (sys.platform == "linux")
-
-
-def test_no_process_is_forked_where_cuda_may_be_initialised() -> None:
-    assert process_context("cuda").get_start_method() == "spawn"
 
 
 def test_a_process_makes_one_call_at_a_time_or_one_after_the_other_until_it_is_stopped() -> None:

@@ -248,22 +248,9 @@ def _change_the_schedule(pipeline: Any) -> None:
     pipeline.scheduler = type(scheduler).from_config(scheduler.config, beta_end=0.0123)
 
 
-def _alter_the_noise(alter: Callable[[Any], Any]) -> Callable[[Any], None]:
-    def fault(pipeline: Any) -> None:
-        prepare = pipeline.prepare_latents
-        pipeline.prepare_latents = lambda *options, **named: alter(prepare(*options, **named))
-
-    return fault
-
-
 def _swap_channels(pipeline: Any) -> None:
     weight = pipeline.unet.mid_block.resnets[0].conv1.weight
     weight[[0, 1]] = weight[[1, 0]].clone()
-
-
-def _swap_colours(pipeline: Any) -> None:
-    for tensor in pipeline.vae.decoder.conv_out.parameters():
-        tensor[[0, 2]] = tensor[[2, 0]].clone()
 
 
 def _leave_out_the_last_step(pipeline: Any) -> None:
@@ -279,13 +266,10 @@ def _leave_out_the_last_step(pipeline: Any) -> None:
 
 FAULTS: dict[str, tuple[Callable[[Any], None], float]] = {
     "another noise schedule": (_change_the_schedule, 3.3),
-    "latents 1 % too large": (_alter_the_noise(lambda noise: noise * 1.01), 9.4),
     "two swapped channels": (_swap_channels, 2.1),
-    "mirrored latents": (_alter_the_noise(lambda noise: noise.flip(-1)), 100.0),
-    "swapped colours": (_swap_colours, 100.0),
     "the last step left out": (_leave_out_the_last_step, 9.7),
 }
-"""Each with the difference that it makes, about, or makes at least, in 255ths."""
+"""Each with the difference that it makes, about, in 255ths; others make larger ones."""
 
 
 LIMITS = {BY_FROZEN: FROZEN_LIMIT, STORED: limits(NONE, STORED)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -16,9 +17,9 @@ from fixtures.measuring.sampler import (
 )
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario
+from tests.measuring.timed_bench import TimedBench
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
+from tests.support.fake_scenarios import fake_scenario
 from tests.support.fake_timed import FakeTimed
 
 PLAN = Plan(groups=2, pairs=2)
@@ -28,59 +29,33 @@ SCENARIO = fake_scenario(lambda steps=None: None)
 # In this process
 
 
-class Bench:
-    """A reference and a candidate on a fake device, and how many of their pipelines are open."""
-
-    def __init__(self, act: Callable[[str, int], None] = lambda name, call: None) -> None:
-        self.device = FakeDevice()
-        self.built = self.open = 0
-        self._act = act
-        reference = self._scenario("fp32", 1.0)
-        self.scenario = self._scenario("C", 1.5, others={"fp32": reference})
-
-    def _scenario(
-        self, name: str, seconds: float, others: dict[str, Scenario] | None = None
-    ) -> FakeScenario:
-        timed = 0
-
-        def draw(steps: int | None = None) -> None:
-            nonlocal timed
-            if steps == STEPS:
-                timed += 1
-                self._act(name, timed)
-                self.device.now_s += seconds
-
-        return fake_scenario(draw, name, enter=self._enter, leave=self._leave, others=others)
-
-    def _enter(self) -> None:
-        self.built += 1
-        self.open += 1
-
-    def _leave(self) -> None:
-        self.open -= 1
-
-    def sample(self) -> Timing:
-        return beside_its_reference(self.device)(self.scenario, PLAN)
-
-
-@pytest.mark.parametrize("name", ["fp32", "C"])
-@pytest.mark.parametrize("call", [1, 4], ids=["at first", "later"])
+@pytest.mark.parametrize("fails", [("", 0), *itertools.product(("fp32", "C"), (1, 4))])
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_a_side_that_fails_leaves_neither_open(
-    name: str, call: int, error: type[BaseException]
+def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left_whatever_fails(
+    fails: tuple[str, int], error: type[BaseException]
 ) -> None:
-    def act(drawing: str, timed: int) -> None:
-        if (drawing, timed) == (name, call):
-            raise error
+    """`fails`: the call of the side of this name and of this number; none at first."""
+    bench = TimedBench()
 
-    sound = Bench()
-    timing = sound.sample()
-    assert len(timing.groups) == PLAN.groups
-    assert timing.sample.log_ratio == pytest.approx(math.log(1.5))
-    bench = Bench(act)
-    with pytest.raises(ScenarioError if error is ZeroDivisionError else error):
-        bench.sample()
-    assert (bench.built, bench.open) == (sound.built, sound.open) == (2, 0)
+    def lasting(name: str, seconds: float) -> Callable[[int], float]:
+        def lasts(number: int) -> float:
+            if (name, number) == fails:
+                raise error
+            return seconds
+
+        return lasts
+
+    reference = bench.scenario("fp32", lasting("fp32", 1.0))
+    scenario = bench.scenario("C", lasting("C", 1.5), others={"fp32": reference})
+    sample = beside_its_reference(bench.device)
+    if fails == ("", 0):
+        timing = sample(scenario, PLAN)
+        assert len(timing.groups) == PLAN.groups
+        assert timing.sample.log_ratio == pytest.approx(math.log(1.5))
+    else:
+        with pytest.raises(ScenarioError if error is ZeroDivisionError else error):
+            sample(scenario, PLAN)
+    assert sorted(bench.built) == sorted(bench.left) == ["C", "fp32"]
 
 
 @pytest.mark.parametrize("process", [1, 2])

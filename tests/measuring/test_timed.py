@@ -17,7 +17,6 @@ from fixtures.measuring.timed import (
     MAX_SETTLING,
     candidate_of,
     frozen_errors,
-    frozen_program,
     reference_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -25,64 +24,21 @@ from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
 from fixtures.workloads.base import FrozenSource
-from tests.support.fake_device import FakeDevice
+from tests.measuring.timed_bench import TimedBench
 from tests.support.fake_scenarios import STEPS, FakeScenario, FakeWorkload, fake_scenario
 
 CANDIDATE_S = 1.5
-SET_UP_S = 100.0
-
-
-class Bench:
-    """A fake device, and pipelines that let its clock run.
-
-    Warming up, building and leaving take `SET_UP_S`; so does each new layout. `calls` are by name
-    the steps of each call, `built` and `left` the names of pipelines.
-    """
-
-    def __init__(self) -> None:
-        self.device = FakeDevice(layout_s=SET_UP_S)
-        self.calls: dict[str, list[int | None]] = {}
-        self.built: list[str] = []
-        self.left: list[str] = []
-
-    def scenario(
-        self, name: str, seconds: Callable[[int], float] = lambda number: 1.0, **options: Any
-    ) -> FakeScenario:
-        """A scenario whose n-th timed call lasts `seconds(n)`."""
-
-        def draw(steps: int | None = None) -> None:
-            self.count(name, steps, seconds)
-
-        def noting(names: list[str]) -> Callable[[], None]:
-            def note() -> None:
-                names.append(name)
-                self.device.now_s += SET_UP_S
-
-            return note
-
-        return fake_scenario(
-            draw, name, enter=noting(self.built), leave=noting(self.left), **options
-        )
-
-    def count(self, name: str, steps: int | None, seconds: Callable[[int], float]) -> None:
-        calls = self.calls.setdefault(name, [])
-        calls.append(steps)
-        self.device.now_s += seconds(self.timed(name)) if steps == STEPS else SET_UP_S
-
-    def timed(self, name: str) -> int:
-        """How many whole calls there were."""
-        return self.calls.get(name, []).count(STEPS)
-
-    def timing(self, scenario: Scenario) -> Timing:
-        reference, candidate = (
-            make(scenario, self.device) for make in (reference_of, candidate_of)
-        )
-        return finished(alternating_rounds(scenario, reference, candidate, Plan(2, 2)))
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench()
+def bench() -> TimedBench:
+    return TimedBench()
+
+
+def timing_of(scenario: Scenario, bench: TimedBench) -> Timing:
+    """Two groups of two rounds."""
+    reference, candidate = (make(scenario, bench.device) for make in (reference_of, candidate_of))
+    return finished(alternating_rounds(scenario, reference, candidate, Plan(2, 2)))
 
 
 def group(timed: Timed, placed: int = 1) -> Round:
@@ -92,7 +48,9 @@ def group(timed: Timed, placed: int = 1) -> Round:
     return timed.round()
 
 
-def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(bench: Bench) -> None:
+def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(
+    bench: TimedBench,
+) -> None:
     timed = candidate_of(bench.scenario("C"), bench.device)
     for _ in range(3):
         timed.place()
@@ -108,7 +66,7 @@ def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(ben
     assert bench.device.released > released
 
 
-def test_what_was_never_placed_can_be_closed_and_has_no_round(bench: Bench) -> None:
+def test_what_was_never_placed_can_be_closed_and_has_no_round(bench: TimedBench) -> None:
     timed = candidate_of(bench.scenario("C"), bench.device)
     with pytest.raises(ScenarioError, match="placed before its first round"):
         timed.round()
@@ -116,7 +74,9 @@ def test_what_was_never_placed_can_be_closed_and_has_no_round(bench: Bench) -> N
     assert bench.built == []
 
 
-def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(bench: Bench) -> None:
+def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(
+    bench: TimedBench,
+) -> None:
     class Hot:
         def disturbance(self) -> str | None:
             return "it was hot"
@@ -146,7 +106,7 @@ def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(ben
     ids=["at once", "in the end", "never"],
 )
 def test_a_device_that_warms_up_is_called_until_it_is_stable(
-    gain: Callable[[int], float], calls: int, bench: Bench
+    gain: Callable[[int], float], calls: int, bench: TimedBench
 ) -> None:
     bench.device.warms_up = True
     timed = candidate_of(bench.scenario("C", gain), bench.device)
@@ -157,7 +117,7 @@ def test_a_device_that_warms_up_is_called_until_it_is_stable(
 
 
 @pytest.mark.parametrize("where", ["building", "warming up", "a round"])
-def test_what_raises_is_a_broken_scenario(where: str, bench: Bench) -> None:
+def test_what_raises_is_a_broken_scenario(where: str, bench: TimedBench) -> None:
     def give_way() -> None:
         raise MemoryError("injected")
 
@@ -178,7 +138,7 @@ def test_what_raises_is_a_broken_scenario(where: str, bench: Bench) -> None:
 
 
 def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_else_against_fp32(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: TimedBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
 
@@ -191,7 +151,7 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
 
     monkeypatch.setattr(control, "ControlWorkload", make)
     fp32 = bench.scenario("fp32")
-    for group in bench.timing(fp32).groups:
+    for group in timing_of(fp32, bench).groups:
         assert group.reference_s == (2.0,) * 3
         assert group.candidate_s == (1.0,) * 2
     assert len(made) == 2, "once for each group"
@@ -200,13 +160,13 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
     reference_of(fp32, bench.device).place()
     assert bench.timed("control") == 8 + 1 + 2, "it settles where the device warms up"
     other = bench.scenario("C", lambda number: CANDIDATE_S, others={"fp32": fp32})
-    for group in bench.timing(other).groups:
+    for group in timing_of(other, bench).groups:
         assert group.reference_s == (1.0,) * 3
         assert group.candidate_s == (CANDIDATE_S,) * 2
     assert bench.timed("control") == 11
     monkeypatch.setattr(control, "ControlWorkload", fail)
     with pytest.raises(ScenarioError, match="fake-fp32: ran out of memory on fake"):
-        bench.timing(fp32)
+        timing_of(fp32, bench)
 
 
 # The frozen reference
@@ -215,7 +175,9 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
 class FakeProgram:
     """Lets the device's clock run by 2 s a call; the call of the number `fails_at` raises."""
 
-    def __init__(self, bench: Bench, fails_at: int = 0, error: Exception | None = None) -> None:
+    def __init__(
+        self, bench: TimedBench, fails_at: int = 0, error: Exception | None = None
+    ) -> None:
         self.bench = bench
         self.fails_at = fails_at
         self.error = error or RuntimeError("no kernel\nfor this")
@@ -238,7 +200,7 @@ class FrozenWorkload(FakeWorkload):
 
 @pytest.fixture
 def with_frozen(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: TimedBench, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[FakeScenario, FakeProgram]]:
     """A scenario whose workload has a frozen reference, and the program that stands for it."""
 
@@ -256,10 +218,10 @@ WithFrozen = Callable[..., tuple[FakeScenario, FakeProgram]]
 
 @pytest.mark.parametrize("name", ["C", "fp32"])
 def test_with_a_frozen_reference_everything_is_timed_against_it_laid_out_anew_for_each_group(
-    name: str, bench: Bench, with_frozen: WithFrozen
+    name: str, bench: TimedBench, with_frozen: WithFrozen
 ) -> None:
     scenario, program = with_frozen(name)
-    timing = bench.timing(scenario)
+    timing = timing_of(scenario, bench)
     for group in timing.groups:
         assert group.reference_s == (2.0,) * 3
         assert group.candidate_s == (CANDIDATE_S,) * 2
@@ -273,7 +235,7 @@ def test_with_a_frozen_reference_everything_is_timed_against_it_laid_out_anew_fo
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3], ids=["warm-up", "second warm-up", "round"])
 def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
-    fails_at: int, bench: Bench, with_frozen: WithFrozen
+    fails_at: int, bench: TimedBench, with_frozen: WithFrozen
 ) -> None:
     scenario, _ = with_frozen(fails_at=fails_at)
     timed = reference_of(scenario, bench.device)
@@ -309,14 +271,9 @@ def test_the_memory_of_a_frozen_reference_that_failed_is_released() -> None:
 
 @pytest.mark.parametrize("error", [MemoryError("injected"), RuntimeError("CUDA out of memory.")])
 def test_an_exhausted_memory_is_no_fault_of_the_frozen_reference(
-    error: Exception, bench: Bench, with_frozen: WithFrozen
+    error: Exception, bench: TimedBench, with_frozen: WithFrozen
 ) -> None:
     scenario, _ = with_frozen(fails_at=1, error=error)
     with pytest.raises(ScenarioError, match="ran out of memory on fake") as caught:
-        bench.timing(scenario)
+        timing_of(scenario, bench)
     assert caught.value.outcome is Outcome.BROKEN
-
-
-def test_a_workload_without_a_frozen_reference_has_no_program(bench: Bench) -> None:
-    with pytest.raises(ValueError, match="has no frozen reference"):
-        frozen_program(bench.scenario("C").workload, bench.device)

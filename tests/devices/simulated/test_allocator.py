@@ -161,3 +161,7 @@ def test_any_sequence_of_calls_follows_the_rules(
     for block, _ in live:
         allocator.free(block)
     check(allocator, [])
+    allocator.empty_cache()
+    allocator.reset_peaks()
+    assert allocator.reserved_bytes == allocator.peak_reserved_bytes == 0
+    assert allocator.peak_allocated_bytes == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,31 +34,22 @@ def test_it_is_opened_by_name_and_profile() -> None:
     assert other.hardware["accelerator"] == "NVIDIA GeForce RTX 4090 (simulated)"
     assert other.caveat == CAVEAT
     assert "cuDNN" in CAVEAT
-
-
-def test_an_unknown_profile_is_one_sentence() -> None:
     with pytest.raises(DeviceError, match=r"--perf-profile: .*'h2o'.*h200"):
         open_device("simulated", "h2o")
 
 
-@pytest.mark.parametrize("need", ["clock", "images", "compiler", "tracer", "cudnn"])
-def test_what_it_lacks_has_a_reason(need: Need) -> None:
-    assert SimulatedDevice().missing(need)
-
-
-@pytest.mark.parametrize(
-    "need", ["accelerator", "streams", "tf32", "xformers", "fp16 arithmetic", "bf16 arithmetic"]
+WITHOUT: tuple[Need, ...] = ("clock", "images", "compiler", "tracer", "cudnn")
+WITH: tuple[Need, ...] = (
+    *("accelerator", "streams", "tf32", "xformers", "fp16 arithmetic", "bf16 arithmetic"),
 )
-def test_what_it_has(need: Need) -> None:
-    assert SimulatedDevice().missing(need) is None
+WITH_VALUES: tuple[Need, ...] = ("images", "tracer", "cudnn")
 
 
-@pytest.mark.parametrize("need", ["images", "tracer", "cudnn"])
-def test_what_it_has_with_values(need: Need) -> None:
-    assert SimulatedDevice(draws=True).missing(need) is None
-
-
-def test_tf32_is_a_question_of_the_profile() -> None:
+def test_what_it_lacks_has_a_reason_and_depends_on_values_and_on_the_profile() -> None:
+    device, drawing = SimulatedDevice(), SimulatedDevice(draws=True)
+    assert all(device.missing(need) for need in WITHOUT)
+    assert [device.missing(need) for need in WITH] == [None] * len(WITH)
+    assert [drawing.missing(need) for need in WITH_VALUES] == [None] * len(WITH_VALUES)
     assert "Ampere" in str(SimulatedDevice("titan-rtx").missing("tf32"))
 
 
@@ -115,69 +105,72 @@ def tensor(*shape: int, dtype: torch.dtype = torch.float16, **layout: Any) -> to
     return torch.empty(shape, dtype=dtype, device="meta", **layout)
 
 
+ALL = ("cudnn", "flash", "efficient", "math")
+
+
 @pytest.mark.parametrize(
-    ("backends", "head", "dtype", "masked", "chosen"),
+    ("backends", "shape", "dtype", "masked", "chosen"),
     [
-        (("cudnn", "flash", "efficient", "math"), 64, torch.float16, False, "cudnn"),
-        (("cudnn", "flash", "efficient", "math"), 160, torch.float16, False, "flash"),
-        (("cudnn", "flash", "efficient", "math"), 160, torch.float16, True, "efficient"),
-        (("cudnn", "flash", "efficient", "math"), 64, torch.float32, False, "efficient"),
-        (("flash", "efficient", "math"), 512, torch.float16, False, "efficient"),
-        (("efficient", "math"), 20, torch.float16, False, "math"),
+        (ALL, (1, 8, 77, 64), torch.float16, False, "cudnn"),
+        (ALL, (1, 8, 77, 160), torch.float16, False, "flash"),
+        (ALL, (1, 8, 77, 160), torch.float16, True, "efficient"),
+        (ALL, (1, 8, 77, 64), torch.float32, False, "efficient"),
+        (ALL[1:], (1, 8, 77, 512), torch.float16, False, "efficient"),
+        (ALL[2:], (1, 8, 77, 20), torch.float16, False, "math"),
+        (ALL[:3], (1, 4096, 64), torch.float16, False, "math"),  # the VAE of HunyuanImage
     ],
 )
 def test_attention_is_computed_by_the_first_kernel_that_can(
-    backends: tuple[str, ...], head: int, dtype: torch.dtype, masked: bool, chosen: str
+    backends: tuple[str, ...],
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    masked: bool,
+    chosen: str,
 ) -> None:
-    query = tensor(1, 8, 77, head, dtype=dtype)
+    query = tensor(*shape, dtype=dtype)
     assert attention_backend(backends, query, tensor(77, 77) if masked else None) == chosen
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        assert attention_backend(backends, query, None) == "math", "the others are switched off"
 
 
-def test_no_fused_kernel_takes_heads_that_no_dimension_holds() -> None:
-    """The VAE of HunyuanImage attends over three dimensions."""
-    assert attention_backend(("cudnn", "flash", "efficient"), tensor(1, 4096, 64), None) == "math"
-
-
-def test_a_kernel_that_was_switched_off_is_not_chosen() -> None:
-    query = tensor(1, 8, 77, 64)
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):
-        assert attention_backend(("cudnn", "flash", "efficient"), query, None) == "efficient"
-
-
-def test_a_convolution_copies_the_side_that_is_not_channels_last() -> None:
+def test_the_side_that_is_not_channels_last_is_copied() -> None:
     last: dict[str, Any] = {"memory_format": torch.channels_last}
     plain, turned = tensor(1, 8, 4, 4), tensor(1, 8, 4, 4, **last)
     weight, turned_weight = tensor(8, 8, 3, 3), tensor(8, 8, 3, 3, **last)
-
-    def copies(*sides: torch.Tensor) -> list[int]:
-        return scratch_bytes(aten.convolution.default, sides)
-
-    assert copies(plain, weight) == []
-    assert copies(turned, turned_weight) == []
-    assert copies(plain, turned_weight) == [2 * plain.numel()]
-    assert copies(turned, weight) == [2 * weight.numel()]
-    assert copies(plain[:, :, ::2], weight) == [plain.numel()]
-
-
-def test_group_norm_copies_a_strided_input() -> None:
-    strided = tensor(1, 8, 4, 4, memory_format=torch.channels_last)
-    assert scratch_bytes(aten.native_group_norm.default, [strided]) == [2 * strided.numel()]
-    assert scratch_bytes(aten.native_group_norm.default, [tensor(1, 8, 4, 4)]) == []
+    for sides, copied in (
+        ([plain, weight], []),
+        ([turned, turned_weight], []),
+        ([plain, turned_weight], [2 * plain.numel()]),
+        ([turned, weight], [2 * weight.numel()]),
+        ([plain[:, :, ::2], weight], [plain.numel()]),
+    ):
+        assert scratch_bytes(aten.convolution.default, sides) == copied
+    assert scratch_bytes(aten.native_group_norm.default, [turned]) == [2 * turned.numel()]
+    assert scratch_bytes(aten.native_group_norm.default, [plain]) == []
 
 
-def test_wide_heads_accumulate_in_fp32() -> None:
-    attention = aten._scaled_dot_product_efficient_attention.default
-    narrow, wide = tensor(1, 2, 10, 128), tensor(1, 2, 10, 160)
-    assert scratch_bytes(attention, [narrow, narrow, narrow]) == []
-    assert scratch_bytes(attention, [wide, wide, wide]) == [4 * wide.numel()]
+@pytest.mark.parametrize(
+    ("operation", "shape"),
+    [
+        (aten._scaled_dot_product_efficient_attention.default, (1, 2, 10)),
+        (aten._efficient_attention_forward.default, (1, 10, 2)),
+    ],
+)
+def test_wide_heads_accumulate_in_fp32(operation: Any, shape: tuple[int, ...]) -> None:
+    for dtype, width, scratch in (
+        (torch.float16, 128, []),
+        (torch.float16, 160, [4 * 10 * 2 * 160]),
+        (torch.float32, 160, []),
+    ):
+        part = tensor(*shape, width, dtype=dtype)
+        assert scratch_bytes(operation, [part, part, part]) == scratch
 
 
 def test_a_place_is_named_without_its_line() -> None:
-    namespace: dict[str, Any] = {"place": place}
+    names: dict[str, Any] = {"place": place}
     code = compile("def step():\n return place()", "/lib/diffusers/schedulers/ddim.py", "exec")
-    exec(code, namespace)  # noqa: S102
-    found = SimpleNamespace(of=namespace["step"]())
-    assert found.of == "diffusers/schedulers/ddim.py:step"
+    exec(code, names)  # noqa: S102
+    assert names["step"]() == "diffusers/schedulers/ddim.py:step"
     assert place() == "the caller"
 
 

@@ -29,7 +29,7 @@ from fixtures.workloads import Workload
 from tests.support.simulated_runs import shared_device, small_drawing
 
 MIN_SSIM = 0.99
-Spoil = Callable[[Any], None]
+Spoil = Callable[[Any, pytest.MonkeyPatch], None]
 
 
 @cache
@@ -44,17 +44,17 @@ def reference() -> Images:
         return workload().draw(pipeline)
 
 
-def sound(pipeline: Any) -> None:
+def sound(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     """No fault."""
 
 
-def failure(technique: str, spoil: Spoil = sound) -> tuple[str, str]:
+def failure(technique: str, spoil: Spoil, patch: pytest.MonkeyPatch) -> tuple[str, str]:
     """Which check fails first of a technique with a fault, and its sentence; ("", "") if none."""
     device = shared_device().with_values()
     scenario = Scenario(workload(), CATALOGUE[technique])
     try:
         with scenario_errors(scenario, device), scenario.running(device) as pipeline:
-            spoil(pipeline)
+            spoil(pipeline, patch)
             with record_snapshots(pipeline, device) as snapshots, device.observe(pipeline) as trace:
                 images = workload().draw(pipeline)
             context = ActivationContext(pipeline, trace, snapshots, workload(), device)
@@ -69,26 +69,11 @@ def failure(technique: str, spoil: Spoil = sound) -> tuple[str, str]:
     return ("image", "") if ssim(images, reference()) < MIN_SSIM else ("", "")
 
 
-@pytest.mark.parametrize(
-    "technique", ["model_cpu_offload", "sequential_cpu_offload", "group_offload_stream"]
-)
-def test_a_sound_pipeline_fails_nowhere(technique: str) -> None:
-    assert failure(technique) == ("", "")
-
-
-def leave_on_the_host(pipeline: Any) -> None:
+def leave_on_the_host(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     pipeline.unet.mid_block.attentions[0].to("cpu")
 
 
-def test_a_module_that_was_left_on_the_host() -> None:
-    check, sentence = failure("fp16", leave_on_the_host)
-    assert check == "broken"
-    assert "on the same device" in sentence
-    assert "cpu" in sentence
-    assert "cuda:0" in sentence
-
-
-def outdate_a_host_copy(pipeline: Any) -> None:
+def outdate_a_host_copy(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     """As of weights that were changed after their copies for offloading were made."""
     weight = pipeline.unet.conv_out.weight
     for hook in group_hooks(pipeline.unet):
@@ -96,11 +81,7 @@ def outdate_a_host_copy(pipeline: Any) -> None:
             hook.group.cpu_param_dict[weight] = (hook.group.cpu_param_dict[weight] * 5).detach()
 
 
-def test_a_stale_copy_of_a_weight() -> None:
-    assert failure("group_offload_stream", outdate_a_host_copy)[0] == "image"
-
-
-def forget_waits(pipeline: Any, monkeypatch: pytest.MonkeyPatch, *, of_default: bool) -> None:
+def forget_waits(pipeline: Any, patch: pytest.MonkeyPatch, *, of_default: bool) -> None:
     """Let the host go on where it should wait for the default stream, or for any other."""
     wait = Stream.synchronize
 
@@ -108,66 +89,21 @@ def forget_waits(pipeline: Any, monkeypatch: pytest.MonkeyPatch, *, of_default: 
         if (stream.number == DEFAULT) != of_default:
             wait(stream)
 
-    monkeypatch.setattr(Stream, "synchronize", synchronize)
+    patch.setattr(Stream, "synchronize", synchronize)
 
 
-COPIED_IN = "aten::_to_copy at diffusers/hooks/group_offloading.py:"
+def never_offload(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ModuleGroup, "offload_", lambda group: None)
 
 
-@pytest.mark.parametrize(
-    ("of_default", "words"),
-    [
-        (
-            False,
-            (
-                " on the default stream reads a tensor (float16 (",
-                COPIED_IN,
-                "and nothing makes it wait",
-            ),
-        ),
-        (
-            True,
-            (
-                COPIED_IN,
-                " writes a tensor (float16 (",
-                "may still use: it was freed without a wait or a record_stream",
-            ),
-        ),
-    ],
-    ids=["a weight comes too late", "a weight is freed while it is read"],
-)
-def test_a_missing_wait(
-    of_default: bool,
-    words: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    forget = partial(forget_waits, monkeypatch=monkeypatch, of_default=of_default)
-    check, sentence = failure("group_offload_stream", forget)
-    assert check == "fault"
-    for one in words:
-        assert one in sentence
-
-
-def record_streams(pipeline: Any) -> None:
+def record_streams(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     """Offload as `record_stream=True` does, which waits for the default stream nowhere."""
     for model in models(pipeline).values():
         for hook in group_hooks(model):
             hook.group.record_stream = True
 
 
-def test_record_stream_takes_the_place_of_the_wait() -> None:
-    assert failure("group_offload_stream", record_streams) == ("", "")
-
-
-@pytest.mark.parametrize("technique", ["group_offload_leaf", "group_offload_block"])
-def test_an_onload_without_an_offload(technique: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ModuleGroup, "offload_", lambda group: None)
-    check, sentence = failure(technique)
-    assert check == "not active"
-    assert "stayed on cuda" in sentence
-
-
-def read_from_the_host(pipeline: Any, *, waits: bool) -> None:
+def read_from_the_host(pipeline: Any, patch: pytest.MonkeyPatch, *, waits: bool) -> None:
     """Copy the image to the host without a wait, and read it."""
     process = pipeline.image_processor.postprocess
 
@@ -177,15 +113,64 @@ def read_from_the_host(pipeline: Any, *, waits: bool) -> None:
             torch.cuda.synchronize()
         return process(host, **options)
 
-    pipeline.image_processor.postprocess = postprocess
+    patch.setattr(pipeline.image_processor, "postprocess", postprocess)
 
 
-def test_a_result_that_is_read_before_it_is_there() -> None:
-    check, sentence = failure("fp16", partial(read_from_the_host, waits=False))
-    assert check == "fault"
-    assert "reads on the host what aten::_to_copy at " in sentence
-    assert "the host does not wait for the copy" in sentence
-    assert failure("fp16", partial(read_from_the_host, waits=True)) == (
-        "",
-        "",
-    )
+@pytest.mark.parametrize(
+    ("technique", "spoil"),
+    [
+        ("model_cpu_offload", sound),
+        ("sequential_cpu_offload", sound),
+        ("group_offload_stream", sound),
+        ("group_offload_stream", record_streams),
+        ("fp16", partial(read_from_the_host, waits=True)),
+    ],
+)
+def test_a_sound_pipeline_fails_nowhere(
+    technique: str, spoil: Spoil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert failure(technique, spoil, monkeypatch) == ("", "")
+
+
+COPIED_IN = "aten::_to_copy at diffusers/hooks/group_offloading.py:"
+READS = " on the default stream reads a tensor (float16 ("
+FREED = "may still use: it was freed without a wait or a record_stream"
+
+
+@pytest.mark.parametrize(
+    ("technique", "spoil", "check", "words"),
+    [
+        ("fp16", leave_on_the_host, "broken", ["on the same device", "cpu", "cuda:0"]),
+        ("group_offload_stream", outdate_a_host_copy, "image", []),
+        ("group_offload_leaf", never_offload, "not active", ["stayed on cuda"]),
+        ("group_offload_block", never_offload, "not active", ["stayed on cuda"]),
+        (
+            "group_offload_stream",
+            partial(forget_waits, of_default=False),
+            "fault",
+            [READS, COPIED_IN, "and nothing makes it wait"],
+        ),
+        (
+            "group_offload_stream",
+            partial(forget_waits, of_default=True),
+            "fault",
+            [COPIED_IN, " writes a tensor (float16 (", FREED],
+        ),
+        (
+            "fp16",
+            partial(read_from_the_host, waits=False),
+            "fault",
+            ["reads on the host what aten::_to_copy at ", "the host does not wait for the copy"],
+        ),
+    ],
+)
+def test_a_fault_is_found_by_the_check_that_is_for_it(
+    technique: str,
+    spoil: Spoil,
+    check: str,
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed, sentence = failure(technique, spoil, monkeypatch)
+    assert failed == check
+    assert [word for word in words if word not in sentence] == []

@@ -47,16 +47,19 @@ def host_bytes(technique: str, workload: Workload) -> tuple[int, int]:
     return trace.host_bytes[PAGEABLE], trace.host_bytes[PINNED]
 
 
-@pytest.mark.parametrize("technique", ["model_cpu_offload", "sequential_cpu_offload"])
-def test_offloaded_weights_lie_in_pageable_memory_once(technique: str, workload: Workload) -> None:
-    pageable_bytes, pinned_bytes = host_bytes(technique, workload)
+def test_offloaded_weights_lie_in_pageable_memory_once(workload: Workload) -> None:
     weights_bytes = sum(weights_of(workload))
-    assert weights_bytes <= pageable_bytes <= weights_bytes + IMAGE_BYTES
-    assert pinned_bytes == 0
+    for technique in ("model_cpu_offload", "sequential_cpu_offload"):
+        pageable_bytes, pinned_bytes = host_bytes(technique, workload)
+        assert weights_bytes <= pageable_bytes <= weights_bytes + IMAGE_BYTES
+        assert pinned_bytes == 0
+    fresh, kept = (host_bytes("sequential_cpu_offload", each) for each in (small(), workload))
+    assert fresh == kept, "it makes no difference whether the workload has its weights already"
 
 
-def test_what_is_on_the_device_takes_no_host_memory(workload: Workload) -> None:
+def test_what_is_on_the_device_or_in_files_takes_no_host_memory(workload: Workload) -> None:
     assert host_bytes("fp16", workload) == (IMAGE_BYTES, 0)
+    assert host_bytes("group_offload_disk", workload) == (max(weights_of(workload)), 0)
 
 
 def test_a_stream_pins_a_power_of_two_for_each_weight(workload: Workload) -> None:
@@ -65,17 +68,6 @@ def test_a_stream_pins_a_power_of_two_for_each_weight(workload: Workload) -> Non
     assert pinned_bytes == sum(1 << (size - 1).bit_length() for size in weights)
     assert pinned_bytes > 1.05 * sum(weights)
     assert pageable_bytes == IMAGE_BYTES
-
-
-def test_of_weights_in_files_one_is_in_host_memory_at_a_time(workload: Workload) -> None:
-    largest_bytes = max(weights_of(workload))
-    assert host_bytes("group_offload_disk", workload) == (largest_bytes, 0)
-
-
-def test_it_makes_no_difference_whether_the_workload_has_its_weights_already() -> None:
-    fresh = small()
-    first, second = (host_bytes("model_cpu_offload", fresh) for _ in range(2))
-    assert first == second
 
 
 # One tensor at a time
@@ -113,40 +105,25 @@ def test_pinning_copies_once_and_frees_the_block_for_the_next(memory: HostMemory
     assert memory.pinned_bytes == 16 * KIB
 
 
-def test_memory_takes_room_once_it_is_written(memory: HostMemory) -> None:
-    one = weight()
-    empty = torch.empty_like(one)
+def test_memory_takes_room_from_when_it_is_written_until_its_last_view_is_gone(
+    memory: HostMemory,
+) -> None:
+    written = weight()
+    empty = torch.empty_like(written)
     assert memory.pageable_bytes == 12 * KIB
-    empty.copy_(one)
+    empty.copy_(written)
     assert memory.pageable_bytes == 24 * KIB
     del empty
+    view = written[: written.numel() // 2]
+    del written
     assert memory.pageable_bytes == 12 * KIB
-
-
-def test_a_view_takes_nothing_and_keeps_the_rest(memory: HostMemory) -> None:
-    one = weight()
-    half = one[: one.numel() // 2]
-    del one
-    assert memory.pageable_bytes == 12 * KIB
-    del half
+    moved = view.to("cuda")
+    del view
     assert memory.pageable_bytes == 0
-
-
-def test_what_returns_from_the_device_takes_room(memory: HostMemory) -> None:
-    one = weight()
-    moved = one.to("cuda")
-    del one
-    assert memory.pageable_bytes == 0
-    back = moved.to("cpu")
-    assert memory.pageable_bytes == back.nbytes == 12 * KIB
-
-
-def test_the_peak_starts_again(memory: HostMemory) -> None:
-    one, other = weight(), weight()
-    del one
     assert memory.peak_pageable_bytes == 24 * KIB
+    back = moved.to("cpu")
     memory.begin()
-    assert memory.peak_pageable_bytes == other.nbytes
+    assert memory.pageable_bytes == memory.peak_pageable_bytes == back.nbytes == 6 * KIB
 
 
 def test_a_free_pinned_block_serves_its_own_power_of_two_alone() -> None:

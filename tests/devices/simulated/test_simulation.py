@@ -41,15 +41,17 @@ def plain() -> Trace:
 
 
 def test_a_trace_has_every_figure(plain: Trace) -> None:
-    assert set(plain.component_peak_bytes) == COMPONENTS
-    assert plain.component_peak_bytes[WHOLE] == max(
-        plain.component_peak_bytes[name] for name in ("text_encoder", "denoiser", "vae")
-    )
-    assert plain.component_peak_bytes[RESERVED] > plain.component_peak_bytes[WHOLE]
+    peaks, counts = plain.component_peak_bytes, plain.counts
+    assert set(peaks) == COMPONENTS
+    assert peaks[WHOLE] == max(peaks[name] for name in ("text_encoder", "denoiser", "vae"))
+    assert peaks[RESERVED] > peaks[WHOLE]
     assert plain.calls == {"text_encoder": 2, "denoiser": 3, "vae": 1}
     assert plain.bound_s is not None
     assert plain.bound_s > 0
     assert plain.leak is None
+    assert sum(counts.operations.values()) == counts.totals[OPERATIONS]
+    assert sum(plain.origins.values()) == counts.totals[OPERATIONS]
+    assert "aten::convolution in ResnetBlock2D" in plain.origins
 
 
 def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -> None:
@@ -207,19 +209,6 @@ def test_writing_unknown_values_makes_all_views_unknown(
         view.copy_(torch.randn(20_000, device=device.torch_device)[:2])
         with pytest.raises(UnknownValueError):
             read(levels)
-
-
-def test_a_device_that_is_too_small_says_so() -> None:
-    huge = small(width=8192, height=8192)
-    with pytest.raises(MemoryError, match="simulated out of memory"):
-        simulate("naive_attention", workload=huge, device=SimulatedDevice("titan-rtx"))
-
-
-def test_the_count_of_operations_is_the_sum_of_all_of_them(plain: Trace) -> None:
-    total = plain.counts.totals[OPERATIONS]
-    assert sum(plain.counts.operations.values()) == total
-    assert sum(plain.origins.values()) == total
-    assert "aten::convolution in ResnetBlock2D" in plain.origins
 
 
 def test_nothing_of_the_simulation_stays_behind() -> None:

@@ -68,26 +68,21 @@ def numbers(tensor: torch.Tensor) -> list[float]:
 
 def test_a_graph_computes_what_its_module_computes(device: SimulatedDevice, tmp_path: Path) -> None:
     module, values = Attends().to(DEVICE, torch.float16), an_input()
+    simulation: Any = device._simulation
+    simulation.begin()
+    expected = numbers(module(values))
+    operations = simulation.meter.counts().operations
+    assert operations["aten::_scaled_dot_product_cudnn_attention"] == 1
     script = traced(module, values)
     for graph in (script, loaded(script, tmp_path), loaded(script, tmp_path, "cuda")):
-        for _ in range(3):  # TorchScript watches a first call, and rewrites the graph for others
-            found = graph(values)
-        assert isinstance(found, FakeTensor)
-        assert found.device == DEVICE
-        assert numbers(found) == numbers(module(values))
-
-
-def test_its_attention_is_the_device_s(device: SimulatedDevice, tmp_path: Path) -> None:
-    module, values = Attends().to(DEVICE, torch.float16), an_input()
-    graph = loaded(traced(module, values), tmp_path)
-    simulation: Any = device._simulation
-    counted = []
-    for call in (module, graph):
         simulation.begin()
-        call(values)
-        counted.append(simulation.meter.counts().operations)
-    assert counted[0] == counted[1]
-    assert counted[1]["aten::_scaled_dot_product_cudnn_attention"] == 1
+        result = graph(values)
+        assert simulation.meter.counts().operations == operations
+        for _ in range(2):  # TorchScript watches a first call, and rewrites the graph for others
+            result = graph(values)
+        assert isinstance(result, FakeTensor)
+        assert result.device == DEVICE
+        assert numbers(result) == expected
 
 
 def test_a_traced_module_shares_its_weights_and_a_loaded_one_has_its_own(
@@ -100,24 +95,20 @@ def test_a_traced_module_shares_its_weights_and_a_loaded_one_has_its_own(
     assert script.linear.weight is module.linear.weight
     assert simulation.memory.storage_bytes == before
     graph = loaded(script, tmp_path)
-    weights = WIDTH * WIDTH + 2 * WIDTH
-    assert simulation.memory.storage_bytes == before + 2 * weights
-    module.linear.weight.mul_(2)
-    assert numbers(script(values)) == numbers(module(values))
-    assert numbers(graph(values)) != numbers(module(values))
-
-
-def test_a_loaded_graph_moves_with_its_weights(device: SimulatedDevice, tmp_path: Path) -> None:
-    module, values = Attends().to(DEVICE, torch.float16), an_input()
-    graph = loaded(traced(module, values), tmp_path)
-    simulation: Any = device._simulation
-    before = simulation.memory.storage_bytes
+    held = before + 2 * (WIDTH * WIDTH + 2 * WIDTH)
+    assert simulation.memory.storage_bytes == held
     graph.to("cpu")
-    assert {one.device.type for one in (*graph.parameters(), *graph.buffers())} == {"cpu"}
-    assert simulation.memory.storage_bytes < before
+    assert {part.device.type for part in (*graph.parameters(), *graph.buffers())} == {"cpu"}
+    assert simulation.memory.storage_bytes < held
     graph.to(DEVICE)
-    assert simulation.memory.storage_bytes == before
+    assert simulation.memory.storage_bytes == held
     assert numbers(graph(values)) == numbers(module(values))
+    module.linear.weight.mul_(2)
+    assert numbers(script(values)) == numbers(module(values)) != numbers(graph(values))
+    convolution = torch.nn.Conv2d(4, 4, 3).to(DEVICE)
+    convolution = convolution.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    graph = loaded(traced(convolution, torch.ones(1, 4, 8, 8, device=DEVICE)), tmp_path)
+    assert graph.weight.stride() == convolution.weight.stride() == (36, 1, 12, 4)
 
 
 def test_the_host_traces_for_itself(device: SimulatedDevice, tmp_path: Path) -> None:
@@ -125,13 +116,6 @@ def test_the_host_traces_for_itself(device: SimulatedDevice, tmp_path: Path) -> 
     graph = loaded(traced(module, values), tmp_path, "cpu")
     assert graph(values).device.type == "cpu"
     torch.testing.assert_close(graph(values), module(values))
-
-
-def test_channels_last_weights_stay_so(device: SimulatedDevice, tmp_path: Path) -> None:
-    module = torch.nn.Conv2d(4, 4, 3).to(DEVICE)
-    module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    graph = loaded(traced(module, torch.ones(1, 4, 8, 8, device=DEVICE)), tmp_path)
-    assert graph.weight.stride() == module.weight.stride() == (36, 1, 12, 4)
 
 
 def test_weights_without_values_are_refused_and_stay_where_they_are(
