@@ -71,13 +71,10 @@ def test_what_the_management_library_reports_belongs_to_the_hardware() -> None:
     assert device.hardware["power_limit_w"] == 700
     assert device.watch().sentence() == "driver 1"
     assert device.steady_clock
-
-
-def test_without_the_management_library_nothing_is_watched() -> None:
-    device = CudaDevice(cuda=FakeCuda(), nvml=lambda uuid: None)
-    assert not device.steady_clock
-    assert "power_limit_w" not in device.hardware
-    assert (device.watch().disturbance(), device.watch().sentence()) == (None, "")
+    without = CudaDevice(cuda=cuda, nvml=lambda uuid: None)
+    assert not without.steady_clock
+    assert "power_limit_w" not in without.hardware
+    assert (without.watch().disturbance(), without.watch().sentence()) == (None, "")
 
 
 def test_the_peak_of_each_phase_is_its_own_and_includes_what_was_there() -> None:
@@ -89,24 +86,14 @@ def test_the_peak_of_each_phase_is_its_own_and_includes_what_was_there() -> None
         cuda.allocate(500)
         cuda.free(500)
         call(pipeline)
+        pipeline.unet()  # which needs less than at first
     assert trace.component_peak_bytes == {
         "text_encoder": 1010,
         "denoiser": 1071,
         "vae": 1041,
         WHOLE: 1500,
     }
-    assert trace.calls == {"text_encoder": 1, "denoiser": 2, "vae": 1}
-
-
-def test_a_phase_that_comes_back_keeps_its_larger_peak() -> None:
-    cuda = FakeCuda()
-    pipeline = pipeline_of(cuda)
-    with CudaDevice(cuda=cuda).observe(pipeline) as trace:
-        pipeline.unet()
-        pipeline.unet()
-        pipeline.vae.decoder()
-        pipeline.unet()
-    assert trace.component_peak_bytes["denoiser"] == 70
+    assert trace.calls == {"text_encoder": 1, "denoiser": 3, "vae": 1}
 
 
 def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,14 +128,6 @@ def test_out_of_memory_passes_through_and_leaves_nothing_behind() -> None:
     assert not pipeline.unet._forward_pre_hooks
     assert not pipeline.vae.decoder._forward_pre_hooks
     assert gc.isenabled()
-
-
-def test_the_clock_waits_for_what_is_queued() -> None:
-    cuda = FakeCuda()
-    device = CudaDevice(cuda=cuda)
-    first = device.clock_s()
-    assert cuda.log == ["synchronize"]
-    assert device.clock_s() >= first
 
 
 @pytest.mark.parametrize("outside", ["none", "tf32"])
@@ -206,8 +185,9 @@ def test_the_key_is_the_device_name_and_its_size_where_that_is_open(
     assert device_key(name, int(gib * GIB), maker) == key
 
 
-def test_the_device_knows_its_key_and_its_hardware() -> None:
-    device = CudaDevice(cuda=FakeCuda())
+def test_the_device_knows_its_key_its_hardware_and_its_clock() -> None:
+    cuda = FakeCuda()
+    device = CudaDevice(cuda=cuda)
     assert device.key == "nvidia-h200"
     assert device.torch_device == torch.device("cuda", 0)
     assert device.hardware == {
@@ -216,31 +196,22 @@ def test_the_device_knows_its_key_and_its_hardware() -> None:
         "compute_capability": "9.0",
         "multiprocessors": 132,
     }
+    assert [technique.id for technique in CATALOGUE if technique.untimed(device)] == []
+    first = device.clock_s()
+    assert cuda.log == ["synchronize"], "the clock waits for what is queued"
+    assert device.clock_s() >= first
 
 
-def test_every_technique_is_timed() -> None:
-    device = CudaDevice(cuda=FakeCuda())
-    assert [one.id for one in CATALOGUE if one.untimed(device)] == []
-
-
-def test_tf32_needs_ampere() -> None:
-    assert CudaDevice(cuda=FakeCuda(capability=(8, 0))).missing("tf32") is None
-    titan = FakeCuda("NVIDIA TITAN RTX", 24 * GIB, (7, 5))
-    assert CudaDevice(cuda=titan).missing("tf32") == (
-        "NVIDIA TITAN RTX has no TF32, which came with Ampere"
-    )
-
-
-def test_a_compiler_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    ampere = CudaDevice(cuda=FakeCuda(capability=(8, 0)))
+    titan = CudaDevice(cuda=FakeCuda("NVIDIA TITAN RTX", 24 * GIB, (7, 5)))
+    assert ampere.missing("tf32") is None
+    assert titan.missing("tf32") == "NVIDIA TITAN RTX has no TF32, which came with Ampere"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    missing = CudaDevice(cuda=FakeCuda()).missing("compiler")
-    assert missing == "torch.compile needs Triton, which is not installed"
-
-
-def test_an_xformers_that_cannot_run_here_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ampere.missing("compiler") == "torch.compile needs Triton, which is not installed"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    broken = ModuleType("xformers.ops")
-    monkeypatch.setitem(sys.modules, "xformers.ops", broken)
-    monkeypatch.setitem(sys.modules, "xformers", ModuleType("xformers"))
-    missing = CudaDevice(cuda=FakeCuda()).missing("xformers")
-    assert missing == "xFormers does not run on this device with this torch (ImportError)"
+    for name in ("xformers.ops", "xformers"):  # which lack what is imported from them
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert ampere.missing("xformers") == (
+        "xFormers does not run on this device with this torch (ImportError)"
+    )

@@ -212,17 +212,7 @@ def test_a_throttling_that_ended_within_the_round_is_seen(
     assert watch.disturbance() is None
 
 
-def test_a_power_cap_that_ended_within_the_round_is_seen_and_disturbs_nothing(
-    nvml: Nvml, library: FakeNvml
-) -> None:
-    assert not nvml.read().power_capped
-    library.policies[POWER] += 1
-    reading = nvml.read()
-    assert (reading.power_capped, reading.disturbance) == (True, None)
-    assert not nvml.read().power_capped
-
-
-def test_the_same_throttling_is_named_once_however_many_counters_tell_of_it(
+def test_the_same_throttling_is_named_once_and_a_power_cap_that_ended_is_none(
     nvml: Nvml, library: FakeNvml
 ) -> None:
     hot = "CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN"
@@ -232,6 +222,11 @@ def test_the_same_throttling_is_named_once_however_many_counters_tell_of_it(
     library.policies["PERF_POLICY_THERMAL"] += 1
     library.reasons = library.bits["nvmlClocksEventReasonSwThermalSlowdown"]
     assert nvml.read().disturbance == LOWERING[hot]
+    library.reasons = 0
+    library.policies[POWER] += 1
+    readings = [nvml.read() for _ in range(2)]
+    assert [reading.power_capped for reading in readings] == [True, False]
+    assert [reading.disturbance for reading in readings] == [None, None]
 
 
 def test_the_clock_is_that_of_the_round_and_not_of_the_moment_after(

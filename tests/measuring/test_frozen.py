@@ -75,14 +75,6 @@ def test_the_images_of_a_batch_have_the_prompts_in_turn() -> None:
     assert np.abs(alone[1] - second).max() > 1 / 255
 
 
-def test_other_weights_than_the_stored_have_no_frozen_reference() -> None:
-    assert STORYBOOK.frozen is FROZEN
-    assert STORYBOOK.with_weights("embedded").frozen is FROZEN
-    for weights in ("random", "my/pipeline"):
-        assert STORYBOOK.with_weights(weights).frozen is None
-    assert WORKLOADS["sd15"].frozen is None
-
-
 # It imports none of the packages under test
 
 

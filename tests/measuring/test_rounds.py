@@ -335,11 +335,13 @@ def test_a_ratio_is_of_so_many_steps_and_without_a_frozen_reference_fp32_s_of_th
 def test_a_ratio_to_the_frozen_reference_is_of_that_program_with_those_weights(
     technique: str,
 ) -> None:
-    scenario = find_scenario("storybook", technique)
     stated = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
-    assert timing_of(scenario, FakeDevice()) == stated
-    assert reference_label(scenario) == "the frozen reference"
-    own_weights = find_scenario("storybook", technique, "my/pipeline")
-    assert "frozen reference" not in timing_of(own_weights, FakeDevice())
+    for weights in ("", "embedded"):
+        scenario = find_scenario("storybook", technique, weights)
+        assert timing_of(scenario, FakeDevice()) == stated
+        assert reference_label(scenario) == "the frozen reference"
     label = "the control workload" if technique == "fp32" else "fp32"
-    assert reference_label(own_weights) == label
+    for weights in ("random", "my/pipeline"):
+        other = find_scenario("storybook", technique, weights)
+        assert "frozen reference" not in timing_of(other, FakeDevice())
+        assert reference_label(other) == label

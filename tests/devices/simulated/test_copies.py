@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +22,6 @@ from fixtures.records.counts import (
 )
 
 KIB = 1024
-TO, BACK = "to the device", "to the host"
 
 
 @pytest.fixture
@@ -51,103 +51,123 @@ def half(tensor: torch.Tensor, device: Any, **how: Any) -> torch.Tensor:
     return tensor.to(device, torch.float16, **how)
 
 
-Case = tuple[Callable[[Any], object], str, list[int], int, dict[str, int]]
-"""What runs, the direction, the bytes of each copy, the waits, the operations."""
+@dataclass(frozen=True)
+class Case:
+    """What runs, the bytes of each copy in either direction, the waits, and the operations."""
+
+    run: Callable[[Any], object]
+    there: Sequence[int] = ()
+    back: Sequence[int] = ()
+    waits: int = 0
+    operations: Mapping[str, int] = field(default_factory=dict)
+
+
+def ran(*operations: str) -> dict[str, int]:
+    """Each once."""
+    return {f"aten::{name}": 1 for name in operations}
+
+
 CASES: dict[str, Case] = {
-    "blocking": (lambda x: x.host.to(DEVICE), TO, [KIB], 1, {}),
-    "blocking, pinned": (lambda x: x.host.pin_memory().to(DEVICE), TO, [KIB], 1, {}),
-    "queued": (lambda x: x.host.to(DEVICE, non_blocking=True), TO, [KIB], 0, {}),
-    "into": (lambda x: x.there.copy_(x.host), TO, [KIB], 1, {}),
-    "into, queued": (lambda x: x.there.copy_(x.host, non_blocking=True), TO, [KIB], 0, {}),
-    "turned": (lambda x: x.host.t().to(DEVICE), TO, [KIB], 1, {}),
-    "complex": (lambda x: torch.polar(x.host, x.host).to(DEVICE), TO, [2 * KIB], 1, {}),
-    "cast on the host": (lambda x: half(x.host, DEVICE), TO, [KIB // 2], 1, {}),
-    "cast on the device": (
-        lambda x: half(x.host, DEVICE, non_blocking=True),
-        *(TO, [KIB], 0, {"aten::copy_": 1}),
+    "blocking": Case(lambda x: x.host.to(DEVICE), there=[KIB], waits=1),
+    "blocking, pinned": Case(lambda x: x.host.pin_memory().to(DEVICE), there=[KIB], waits=1),
+    "queued": Case(lambda x: x.host.to(DEVICE, non_blocking=True), there=[KIB]),
+    "into": Case(lambda x: x.there.copy_(x.host), there=[KIB], waits=1),
+    "into, queued": Case(lambda x: x.there.copy_(x.host, non_blocking=True), there=[KIB]),
+    "turned": Case(lambda x: x.host.t().to(DEVICE), there=[KIB], waits=1),
+    "complex": Case(lambda x: torch.polar(x.host, x.host).to(DEVICE), there=[2 * KIB], waits=1),
+    "cast on the host": Case(lambda x: half(x.host, DEVICE), there=[KIB // 2], waits=1),
+    "cast on the device": Case(
+        lambda x: half(x.host, DEVICE, non_blocking=True), there=[KIB], operations=ran("copy_")
     ),
-    "repeated on the host": (lambda x: x.there.copy_(x.host[0]), TO, [KIB], 1, {}),
-    "repeated, on the device": (
-        lambda x: x.there.expand(2, 16, 16).cpu(),
-        *(BACK, [2 * KIB], 1, {"aten::clone": 1}),
+    "repeated on the host": Case(lambda x: x.there.copy_(x.host[0]), there=[KIB], waits=1),
+    "repeated, on the device": Case(
+        lambda x: x.there.expand(2, 16, 16).cpu(), back=[2 * KIB], waits=1, operations=ran("clone")
     ),
-    "into a column": (
-        lambda x: x.there[:, 0].copy_(x.host[0]),
-        *(TO, [64], 1, {"aten::copy_": 1}),
+    "into a column": Case(
+        lambda x: x.there[:, 0].copy_(x.host[0]), there=[64], waits=1, operations=ran("copy_")
     ),
-    "into columns": (
+    "into columns": Case(
         lambda x: x.there[:, :8].copy_(x.host[:, :8]),
-        *(TO, [KIB // 2], 1, {"aten::copy_": 1}),
+        there=[KIB // 2],
+        waits=1,
+        operations=ran("copy_"),
     ),
-    "back": (lambda x: x.there.cpu(), BACK, [KIB], 1, {}),
-    "back, queued": (lambda x: x.there.to("cpu", non_blocking=True), BACK, [KIB], 0, {}),
-    "back, turned": (lambda x: x.there.t().cpu(), BACK, [KIB], 1, {}),
-    "back, a column": (lambda x: x.there[:, 0].cpu(), BACK, [64], 1, {"aten::clone": 1}),
-    "back, cast on the host": (lambda x: half(x.there, "cpu"), BACK, [KIB], 1, {}),
-    "back, cast on the device": (
+    "back": Case(lambda x: x.there.cpu(), back=[KIB], waits=1),
+    "back, queued": Case(lambda x: x.there.to("cpu", non_blocking=True), back=[KIB]),
+    "back, turned": Case(lambda x: x.there.t().cpu(), back=[KIB], waits=1),
+    "back, a column": Case(
+        lambda x: x.there[:, 0].cpu(), back=[64], waits=1, operations=ran("clone")
+    ),
+    "back, cast on the host": Case(lambda x: half(x.there, "cpu"), back=[KIB], waits=1),
+    "back, cast on the device": Case(
         lambda x: half(x.there, "cpu", non_blocking=True),
-        *(BACK, [KIB // 2], 0, {"aten::_to_copy": 1}),
+        back=[KIB // 2],
+        operations=ran("_to_copy"),
     ),
-    "of nothing": (lambda x: x.host[:0].to(DEVICE), TO, [], 0, {}),
-    "within": (lambda x: x.there.half(), TO, [], 0, {"aten::_to_copy": 1}),
-    "a tensor of numbers": (lambda x: torch.tensor([1.0, 2.0], device=DEVICE), TO, [8], 1, {}),
-    "a number in an operation": (lambda x: x.there + 2, TO, [], 0, {"aten::add": 1}),
-    "a host tensor of one": (lambda x: x.there * x.one, TO, [], 0, {"aten::mul": 1}),
-    "fill_": (lambda x: x.there.fill_(x.one), TO, [], 0, {"aten::fill_": 1}),
-    "where": (
+    "of nothing": Case(lambda x: x.host[:0].to(DEVICE)),
+    "within": Case(lambda x: x.there.half(), operations=ran("_to_copy")),
+    "a tensor of numbers": Case(
+        lambda x: torch.tensor([1.0, 2.0], device=DEVICE), there=[8], waits=1
+    ),
+    "a number in an operation": Case(lambda x: x.there + 2, operations=ran("add")),
+    "a host tensor of one": Case(lambda x: x.there * x.one, operations=ran("mul")),
+    "fill_": Case(lambda x: x.there.fill_(x.one), operations=ran("fill_")),
+    "where": Case(
         lambda x: torch.where(x.mask, x.there.half(), x.one),
-        *(TO, [2], 1, {"aten::where": 1, "aten::_to_copy": 1}),
+        there=[2],
+        waits=1,
+        operations=ran("where", "_to_copy"),
     ),
-    "one element": (lambda x: x.there.__setitem__((0, 0), 7), TO, [4], 1, {}),
-    "a row": (lambda x: x.there.__setitem__(0, 7), TO, [], 0, {"aten::fill_": 1}),
-    "indices": (lambda x: x.there[x.rows], TO, [16], 1, {"aten::index": 1}),
-    "a list": (lambda x: x.there[[0, 1]], TO, [16], 1, {"aten::index": 1}),
-    "a host mask": (lambda x: x.there[x.host_mask], TO, [64], 0, {"aten::index": 1}),
-    "a mask": (lambda x: x.there[x.mask], TO, [], 1, {"aten::nonzero": 1, "aten::index": 1}),
-    "put at indices": (
+    "one element": Case(lambda x: x.there.__setitem__((0, 0), 7), there=[4], waits=1),
+    "a row": Case(lambda x: x.there.__setitem__(0, 7), operations=ran("fill_")),
+    "indices": Case(lambda x: x.there[x.rows], there=[16], waits=1, operations=ran("index")),
+    "a list": Case(lambda x: x.there[[0, 1]], there=[16], waits=1, operations=ran("index")),
+    "a host mask": Case(lambda x: x.there[x.host_mask], there=[64], operations=ran("index")),
+    "a mask": Case(lambda x: x.there[x.mask], waits=1, operations=ran("nonzero", "index")),
+    "put at indices": Case(
         lambda x: x.there.__setitem__(x.rows, 7),
-        *(TO, [16, 4], 2, {"aten::index_put_": 1}),
+        there=[16, 4],
+        waits=2,
+        operations=ran("index_put_"),
     ),
-    "put at a host mask": (
+    "put at a host mask": Case(
         lambda x: x.there.__setitem__(x.host_mask, x.eight),
-        *(TO, [64], 0, {"aten::index_put_": 1}),
+        there=[64],
+        operations=ran("index_put_"),
     ),
-    "put at a mask": (
-        lambda x: x.there.__setitem__(x.mask, 7),
-        *(TO, [], 0, {"aten::index_put_": 1}),
-    ),
-    "put at a mask, from the device": (
+    "put at a mask": Case(lambda x: x.there.__setitem__(x.mask, 7), operations=ran("index_put_")),
+    "put at a mask, from the device": Case(
         lambda x: x.there.__setitem__(x.mask, x.one_there),
-        *(TO, [], 1, {"aten::nonzero": 1, "aten::index_put_": 1}),
+        waits=1,
+        operations=ran("nonzero", "index_put_"),
     ),
-    "masked_fill": (
-        lambda x: x.there.masked_fill_(x.mask, x.one),
-        *(TO, [], 0, {"aten::masked_fill_": 1}),
+    "masked_fill": Case(
+        lambda x: x.there.masked_fill_(x.mask, x.one), operations=ran("masked_fill_")
     ),
-    "masked_fill, from the device": (
+    "masked_fill, from the device": Case(
         lambda x: x.there.masked_fill_(x.mask, x.one_there),
-        *(TO, [], 1, {"aten::_local_scalar_dense": 1, "aten::masked_fill_": 1}),
+        waits=1,
+        operations=ran("_local_scalar_dense", "masked_fill_"),
     ),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_copies_waits_and_operations_are_torchs(case: str, simulation: Simulation) -> None:
-    run, direction, sizes_bytes, waits, operations = CASES[case]
-    given, before = sides(), simulation.meter.counts()
-    run(given)
+@pytest.mark.parametrize("name", CASES)
+def test_copies_waits_and_operations_are_torchs(name: str, simulation: Simulation) -> None:
+    case, given, before = CASES[name], sides(), simulation.meter.counts()
+    case.run(given)
     counts = simulation.meter.counts().less(before)
-    copies, volume = (
-        (COPIES_TO_DEVICE, BYTES_TO_DEVICE) if direction == TO else (COPIES_TO_HOST, BYTES_TO_HOST)
-    )
-    place = f"the caller ({direction})"
-    assert counts.copy_places == ({place: len(sizes_bytes)} if sizes_bytes else {})
-    assert counts.copy_bytes == ({place: sum(sizes_bytes)} if sizes_bytes else {})
-    assert counts.totals.get(copies, 0) == len(sizes_bytes)
-    assert counts.totals.get(volume, 0) == sum(sizes_bytes)
-    assert counts.totals.get(SYNCS, 0) == waits
-    assert sum(counts.sync_places.values()) == waits
-    assert counts.operations == operations
+    directions = {"the caller (to the device)": case.there, "the caller (to the host)": case.back}
+    copied = {place: sizes for place, sizes in directions.items() if sizes}
+    assert counts.copy_places == {place: len(sizes) for place, sizes in copied.items()}
+    assert counts.copy_bytes == {place: sum(sizes) for place, sizes in copied.items()}
+    totals = (COPIES_TO_DEVICE, BYTES_TO_DEVICE, COPIES_TO_HOST, BYTES_TO_HOST, SYNCS)
+    assert [counts.totals.get(total, 0) for total in totals] == [
+        *(len(case.there), sum(case.there), len(case.back), sum(case.back)),
+        case.waits,
+    ]
+    assert sum(counts.sync_places.values()) == case.waits
+    assert counts.operations == case.operations
 
 
 def test_values_come_through_casts_and_temporaries(simulation: Simulation) -> None:
@@ -158,6 +178,8 @@ def test_values_come_through_casts_and_temporaries(simulation: Simulation) -> No
     assert half(x.there, "cpu")[2, :2].tolist() == [2, 33]
     x.there[x.rows] = 7
     assert torch.where(x.mask, x.there, x.one)[1:3, 0].tolist() == [7, 2]
+    assert x.there.to("cpu", non_blocking=True).is_pinned()
+    assert not x.there.to("cpu").is_pinned()
 
 
 def test_a_cast_on_the_device_takes_memory_there(simulation: Simulation) -> None:
@@ -169,12 +191,6 @@ def test_a_cast_on_the_device_takes_memory_there(simulation: Simulation) -> None
         assert allocator.allocated_bytes - before == 2 * kept.numel()
         assert allocator.peak_allocated_bytes - before == 2 * kept.numel() + extra
         del kept
-
-
-def test_what_comes_back_queued_is_pinned(simulation: Simulation) -> None:
-    x = sides()
-    assert x.there.to("cpu", non_blocking=True).is_pinned()
-    assert not x.there.to("cpu").is_pinned()
 
 
 def test_the_place_of_a_copy_is_the_librarys_function(simulation: Simulation) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 from diffusers.models.attention_processor import AttnProcessor2_0
 
 from fixtures.devices import Trace
@@ -22,7 +21,6 @@ from fixtures.records.counts import (
 from fixtures.records.run import WHOLE
 from tests.support.simulated_runs import (
     SIDE_PX,
-    shared_device,
     simulate,
     simulated,
 )
@@ -68,23 +66,6 @@ def test_an_upcast_left_in_attention(sound: Trace) -> None:
     assert FLOPS not in moved(sound, spoilt)
     layers = 8  # four transformer blocks, each with self- and cross-attention
     assert new_origins(sound, spoilt) == {"aten::_to_copy in Attention": 2 * layers * STEPS}
-
-
-def test_the_vae_decodes_in_fp32(sound: Trace) -> None:
-    def decode_in_fp32(pipeline: Any) -> None:
-        pipeline.vae.to(torch.float32)
-        wrapped(pipeline.vae, "decode", lambda old, z, *a, **k: old(z.float(), *a, **k))
-
-    spoilt = simulate(spoil=decode_in_fp32)
-    weights_and_images = (
-        sound.component_peak_bytes["vae"] - shared_device().profile.cublas_workspace_bytes
-    )
-    assert (
-        spoilt.component_peak_bytes["vae"]
-        > sound.component_peak_bytes["vae"] + weights_and_images / 2
-    )
-    assert spoilt.counts.totals[FLOPS] == sound.counts.totals[FLOPS]
-    assert spoilt.counts.compute_dtypes["float32"] > 0
 
 
 def test_an_extra_copy_of_the_latents(sound: Trace) -> None:
