@@ -71,13 +71,12 @@ LEFT = "a call left 0.06 MiB allocated; still alive: 1 x float32 (64, 256)"
 
 def simulated(call: Callable[[Any], object]) -> str | None:
     """What the device reports of the second of two calls."""
-    device = SimulatedDevice()
+    device, pipeline = SimulatedDevice(), SimpleNamespace(unet=torch.nn.Identity())
     with device.entered():
-        pipeline = SimpleNamespace(unet=torch.nn.Identity())
         call(pipeline)
         with device.observe(pipeline) as trace:
             call(pipeline)
-        del pipeline
+        vars(pipeline).clear()
     return trace.leak
 
 

@@ -7,7 +7,6 @@ import io
 import tokenize
 from pathlib import Path
 
-import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice
@@ -35,15 +34,6 @@ def test_what_is_computed_belongs_to_the_version() -> None:
     assert work(SOURCE) == WORK[VERSION]
     assert CpuDevice().control_repetitions == 120
     assert CudaDevice.control_repetitions.fget(None) == 400  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("range(self", "range(1 + self"), ("padding=1", "padding=0"), ("silu", "gelu")]
-)
-def test_any_other_work_would_be_seen_and_other_words_would_not(old: str, new: str) -> None:
-    assert old in SOURCE
-    assert work(SOURCE.replace(old, new)) != WORK[VERSION]
-    assert work(SOURCE.replace("Frozen:", "Fixed:")) == WORK[VERSION]
 
 
 def test_every_one_computes_with_the_same_numbers_and_a_call_leaves_nothing_behind() -> None:

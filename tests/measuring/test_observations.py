@@ -92,9 +92,6 @@ def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing()
         assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"
 
 
-# Images
-
-
 def images_of(images: Images) -> Images:
     return Observations(FakeDevice()).images(fake_scenario(lambda **_: images))
 

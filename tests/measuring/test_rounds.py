@@ -77,18 +77,6 @@ def test_both_are_placed_anew_for_each_group_and_neither_has_the_better_places()
     assert sorted(ratios) == pytest.approx([1 / 1.1, 1 / 1.1, 1.1, 1.1])
 
 
-def test_the_timing_holds_both_clocks_and_the_candidate_s_evidence_and_closes_nothing() -> None:
-    reference, candidate = FakeTimed(), FakeTimed(lambda number: RATIO, share=0.1)
-    timing = alternating(reference, candidate, 2, 2)
-    for group in timing.groups:
-        assert group.reference_s == (1.0,) * 3
-        assert group.candidate_s == (RATIO,) * 2
-        assert group.disturbed == ()
-    assert timing.wall_s == pytest.approx((10 * RATIO,) * 4)
-    assert timing.evidence == candidate.evidence()
-    assert (reference.closed, candidate.closed) == (0, 0)
-
-
 def test_the_consumer_runs_the_candidate_s_rounds_and_nothing_else() -> None:
     reference, candidate = FakeTimed(), FakeTimed()
     rounds = alternating_rounds(SCENARIO, reference, candidate, Plan(1, 2))
@@ -255,12 +243,17 @@ def test_in_each_round_both_are_on_one_core_and_afterwards_wherever_they_might_b
 # Disturbed rounds
 
 
-def test_a_disturbed_candidate_round_is_kept_and_does_not_count() -> None:
-    candidate = FakeTimed(lambda number: RATIO * (9 if number == 3 else 1), hot=[3])
-    timing = alternating(FakeTimed(), candidate, 2, 2)
+def test_the_timing_holds_both_clocks_and_a_disturbed_round_which_does_not_count() -> None:
+    reference = FakeTimed()
+    candidate = FakeTimed(lambda number: RATIO * (9 if number == 3 else 1), share=0.1, hot=[3])
+    timing = alternating(reference, candidate, 2, 2)
+    assert [group.reference_s for group in timing.groups] == [(1.0,) * 3] * 2
+    assert [group.candidate_s for group in timing.groups] == [(RATIO, RATIO), (9 * RATIO, RATIO)]
     assert [group.disturbed for group in timing.groups] == [(), (True, False)]
-    assert timing.groups[1].candidate_s == (9 * RATIO, RATIO)
     assert timing.sample.log_ratio == pytest.approx(math.log(RATIO))
+    assert timing.wall_s == pytest.approx([10 * RATIO, 10 * RATIO, 90 * RATIO, 10 * RATIO])
+    assert timing.evidence == candidate.evidence()
+    assert (reference.closed, candidate.closed) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,6 @@ PLAN = Plan(groups=2, pairs=2)
 SCENARIO = fake_scenario(lambda steps=None: None)
 
 
-# In this process
-
-
 @pytest.mark.parametrize("fails", [("", 0), *itertools.product(("fp32", "C"), (1, 4))])
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left_whatever_fails(
@@ -75,9 +72,6 @@ def test_a_process_that_cannot_be_started_is_a_broken_scenario_and_leaves_none_o
         beside_its_reference(FakeDevice(shares_core=True))(SCENARIO, PLAN)
     assert caught.value.outcome is Outcome.BROKEN
     assert [side.closed for side in started] == [1] * (process - 1)
-
-
-# Across environments
 
 
 def across(base: FakeTimed, head: FakeTimed, *, shares_core: bool = False) -> Timing:

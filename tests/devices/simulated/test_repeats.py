@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from fixtures.devices.simulated.private import (
@@ -215,9 +215,6 @@ def asked(operation: Any, arguments: Callable[[], Arguments], times: int) -> int
 
 # Views that are known without asking torch are those that torch makes of a real tensor
 
-places = some.integers(-7, 7)
-maybe = some.none() | places
-
 
 def both(shape: list[int], axes: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
     """A real and a fake tensor of the same layout, which starts inside of its storage."""
@@ -253,25 +250,27 @@ layouts = some.lists(some.integers(0, 4), min_size=1, max_size=3).flatmap(
 )
 
 
-@given(layouts, some.integers(-4, 4), places)
-def test_one_element_of_an_axis(layout: tuple[list[int], list[int]], axis: int, at: int) -> None:
-    assert is_as_torch_makes_it(aten.select.int, *both(*layout), (axis, at))
+places = some.integers(-7, 7)
+elements = some.tuples(some.integers(-4, 4), places)
+ranges = some.tuples(
+    some.integers(-4, 4), some.none() | places, some.none() | places, some.integers(-1, 4)
+)
+views = some.one_of(
+    some.tuples(some.just(aten.select.int), elements),
+    some.tuples(some.just(aten.slice.Tensor), ranges),
+    # It has defaults.
+    some.tuples(some.just(aten.slice.Tensor), ranges.map(lambda given_: given_[:2])),
+    some.just((aten.slice.Tensor, ())),
+)
 
 
-@given(layouts, some.integers(-4, 4), maybe, maybe, some.integers(-1, 4))
-def test_a_range_of_an_axis(
-    layout: tuple[list[int], list[int]],
-    axis: int,
-    start: int | None,
-    end: int | None,
-    step: int,
+@settings(max_examples=300)
+@given(layouts, views)
+def test_an_element_or_a_range_of_an_axis_is_as_torch_makes_it(
+    layout: tuple[list[int], list[int]], viewed: tuple[Any, tuple[Any, ...]]
 ) -> None:
-    assert is_as_torch_makes_it(aten.slice.Tensor, *both(*layout), (axis, start, end, step))
-
-
-@pytest.mark.parametrize("arguments", [(), (0,), (0, 1), (0, None, 2)])
-def test_a_range_has_defaults(arguments: tuple[Any, ...]) -> None:
-    assert is_as_torch_makes_it(aten.slice.Tensor, *both([3, 4], [1, 0]), arguments)
+    operation, arguments = viewed
+    assert is_as_torch_makes_it(operation, *both(*layout), arguments)
 
 
 def test_torch_is_asked_for_all_else_but_for_no_view_of_a_row() -> None:

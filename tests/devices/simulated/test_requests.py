@@ -35,14 +35,13 @@ def logged(wanted: list[tuple[str, int]]) -> Requests:
         if what == "malloc":
             log.malloc(address, number, f", in place {address % 3}")
             alive.append(address)
-        elif what == "free" and alive:
-            log.free(alive.pop(number % len(alive)))
+        elif what == "free":
+            if alive:
+                log.free(alive.pop(number % len(alive)))
         elif what == "pass_through":
             log.pass_through(number)
-        elif what == "empty_cache":
-            log.empty_cache()
-        elif what == "begin":
-            log.begin()
+        else:
+            getattr(log, what)()
     return log
 
 
