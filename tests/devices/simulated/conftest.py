@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.simulation import Simulation
+
 
 @pytest.fixture(autouse=True, scope="package")
 def _searched_once() -> Iterator[None]:
@@ -15,3 +18,12 @@ def _searched_once() -> Iterator[None]:
         patch.setattr(gc, "unfreeze", lambda: None)
         yield
     gc.unfreeze()
+
+
+@pytest.fixture
+def simulation() -> Iterator[Simulation]:
+    """That of a device that is entered."""
+    device = SimulatedDevice()
+    with device.entered():
+        assert device._simulation is not None
+        yield device._simulation

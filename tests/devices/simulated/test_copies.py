@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE, Simulation
 from fixtures.records.counts import (
     BYTES_TO_DEVICE,
@@ -22,14 +21,6 @@ from fixtures.records.counts import (
 )
 
 KIB = 1024
-
-
-@pytest.fixture
-def simulation() -> Iterator[Simulation]:
-    device = SimulatedDevice()
-    with device.entered():
-        assert device._simulation is not None
-        yield device._simulation
 
 
 def sides() -> SimpleNamespace:

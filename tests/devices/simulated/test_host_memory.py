@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import torch
 from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.host_memory import HostMemory, PinnedPool
+from fixtures.devices.simulated.simulation import Simulation
 from fixtures.records.run import PAGEABLE, PINNED
 from fixtures.workloads import Workload
 from tests.support.simulated_runs import SIDE_PX, simulate, small
@@ -74,12 +74,8 @@ def test_a_stream_pins_a_power_of_two_for_each_weight(workload: Workload) -> Non
 
 
 @pytest.fixture
-def memory() -> Iterator[HostMemory]:
-    """That of a device that is entered."""
-    device = SimulatedDevice()
-    with device.entered():
-        assert device._simulation is not None
-        yield device._simulation.host
+def memory(simulation: Simulation) -> HostMemory:
+    return simulation.host
 
 
 def weight(elements: int = 3 * KIB) -> Any:

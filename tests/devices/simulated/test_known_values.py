@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch._subclasses import fake_tensor
 
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.private import NOT_PASSED_ON
 from fixtures.devices.simulated.shadows import MAX_INT_ELEMENTS, shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
-
-
-@pytest.fixture(autouse=True)
-def _simulated() -> Iterator[None]:
-    with SimulatedDevice().entered():
-        yield
 
 
 def test_positions_of_a_large_image_are_known() -> None:
@@ -26,6 +17,9 @@ def test_positions_of_a_large_image_are_known() -> None:
     columns = torch.arange(64, device=DEVICE).repeat(64)
     flat = rows * (columns.max() + 1) + columns
     assert flat.max().item() == 64 * 64 - 1
+
+
+pytestmark = pytest.mark.usefixtures("simulation")
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.int64])

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
+from fixtures.devices.simulated.simulation import DEVICE, Simulation, UnknownValueError
 from fixtures.records.counts import COPIES_TO_DEVICE, OPERATIONS, SYNCS
 
 
 @pytest.fixture
-def totals() -> Iterator[Callable[[], dict[str, int]]]:
-    """Inside the simulation: what has been counted so far."""
-    device = SimulatedDevice()
-    with device.entered():
-        simulation = device._simulation
-        assert simulation is not None
-        yield lambda: dict(simulation.meter.counts().totals)
+def totals(simulation: Simulation) -> Callable[[], dict[str, int]]:
+    """What has been counted so far."""
+    return lambda: dict(simulation.meter.counts().totals)
 
 
 def levels() -> torch.Tensor:

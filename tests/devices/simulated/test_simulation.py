@@ -16,9 +16,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.simulated import simulation
+from fixtures.devices.simulated import simulation as simulation_module
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.simulation import UnknownValueError
+from fixtures.devices.simulated.simulation import DEVICE, Simulation, UnknownValueError
 from fixtures.records.counts import BYTES_TO_DEVICE, COPIES_TO_HOST, FLOPS, OPERATIONS, SYNCS
 from fixtures.records.run import RESERVED, WHOLE
 from fixtures.settings import REPOSITORY
@@ -65,7 +65,9 @@ def test_figures_are_those_without_a_memory(
 ) -> None:
     remembered = simulated(technique)
     monkeypatch.setattr(
-        simulation, "repeated", lambda function, operation, args, kwargs: function(*args, **kwargs)
+        simulation_module,
+        "repeated",
+        lambda function, operation, args, kwargs: function(*args, **kwargs),
     )
     assert simulate(technique) == remembered
 
@@ -180,26 +182,22 @@ def test_unknown_values_are_refused_not_guessed() -> None:
         simulate(spoil=read_the_latents)
 
 
-def test_small_known_values_are_read_and_the_wait_is_counted() -> None:
-    device = SimulatedDevice()
-    with device.entered():
-        simulation = device._simulation
-        assert simulation is not None
-        levels = torch.linspace(1, 0, 5, device=device.torch_device)
-        assert (levels * 2).max().item() == 2
-        assert (levels == 1).nonzero().tolist() == [[0]]
-        levels[0] = 7
-        view = levels[:2]
-        view += 1
-        assert levels.tolist()[:2] == [8, 1.75]
-        totals = simulation.meter.counts().totals
-        # .item(), .nonzero(), the copy of 7, and .tolist() of positions and of the levels.
-        assert (totals[SYNCS], totals[COPIES_TO_HOST]) == (5, 2)
-        # What nobody knows makes all views unknown.
-        view.copy_(torch.randn(20_000, device=device.torch_device)[:2])
-        for read in (lambda: levels.sum().item(), levels.tolist):
-            with pytest.raises(UnknownValueError):
-                read()
+def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulation) -> None:
+    levels = torch.linspace(1, 0, 5, device=DEVICE)
+    assert (levels * 2).max().item() == 2
+    assert (levels == 1).nonzero().tolist() == [[0]]
+    levels[0] = 7
+    view = levels[:2]
+    view += 1
+    assert levels.tolist()[:2] == [8, 1.75]
+    totals = simulation.meter.counts().totals
+    # .item(), .nonzero(), the copy of 7, and .tolist() of positions and of the levels.
+    assert (totals[SYNCS], totals[COPIES_TO_HOST]) == (5, 2)
+    # What nobody knows makes all views unknown.
+    view.copy_(torch.randn(20_000, device=DEVICE)[:2])
+    for read in (lambda: levels.sum().item(), levels.tolist):
+        with pytest.raises(UnknownValueError):
+            read()
 
 
 def test_nothing_of_the_simulation_stays_behind() -> None:

@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
 
-from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.simulation import DEVICE
+from fixtures.devices.simulated.simulation import DEVICE, Simulation
 
 COUNT = 40_000
 Race = Callable[[], str | None]
 
 
 @pytest.fixture
-def race() -> Iterator[Race]:
-    """Inside the simulation: the race so far."""
-    device = SimulatedDevice()
-    with device.entered():
-        simulation = device._simulation
-        assert simulation is not None
-        yield simulation.ordering.sentence
+def race(simulation: Simulation) -> Race:
+    """The race so far."""
+    return simulation.ordering.sentence
 
 
-def test_the_current_stream_is_the_one_that_was_entered_last() -> None:
-    with SimulatedDevice().entered():
-        default = torch.cuda.default_stream()
-        one, other = torch.cuda.Stream(), torch.cuda.Stream()
-        with torch.cuda.stream(one):
-            with torch.cuda.stream(other):
-                assert torch.cuda.current_stream() is other
-                torch.cuda.set_stream(None)  # type: ignore[arg-type]  # as in torch: nothing
-                with torch.cuda.stream(None):
-                    assert torch.cuda.current_stream() is other
-            assert torch.cuda.current_stream() is one
-            torch.cuda.set_stream(default)
-            assert torch.cuda.current_stream() is default
+def test_the_current_stream_is_the_one_that_was_entered_last(simulation: Simulation) -> None:
+    default = torch.cuda.default_stream()
+    outer, inner = torch.cuda.Stream(), torch.cuda.Stream()
+    with torch.cuda.stream(outer):
+        with torch.cuda.stream(inner):
+            assert torch.cuda.current_stream() is inner
+            torch.cuda.set_stream(None)  # type: ignore[arg-type]  # as in torch: nothing
+            with torch.cuda.stream(None):
+                assert torch.cuda.current_stream() is inner
+        assert torch.cuda.current_stream() is outer
+        torch.cuda.set_stream(default)
         assert torch.cuda.current_stream() is default
+    assert torch.cuda.current_stream() is default
 
 
 # What a copy brings to the host

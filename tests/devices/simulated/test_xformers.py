@@ -18,7 +18,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.host_kernels import on_host
 from fixtures.devices.simulated.private import outside_of_modes
 from fixtures.devices.simulated.shadows import shadow_of
-from fixtures.devices.simulated.simulation import DEVICE
+from fixtures.devices.simulated.simulation import DEVICE, Simulation
 from fixtures.records.counts import FLOPS
 from tests.support.half_done import complaint
 from tests.support.simulated_runs import shared_device, shared_workload, simulate
@@ -152,25 +152,21 @@ def test_a_bias_that_is_not_aligned_is_refused_by_xformers_itself() -> None:
 # What is booked
 
 
-def test_the_kernel_s_flops_and_memory() -> None:
+def test_the_kernel_s_flops_and_memory(simulation: Simulation) -> None:
     """More keys than queries, which torch's own formula takes for more heads."""
-    device = SimulatedDevice()
-    with device.entered():
-        simulation = device._simulation
-        assert simulation is not None
-        query = torch.empty((1, 64, 2, 40), device=DEVICE, dtype=torch.float16)
-        key = torch.empty((1, 512, 2, 40), device=DEVICE, dtype=torch.float16)
-        live = simulation.memory.allocator.requested_bytes
-        found = memory_efficient_attention(query, key, key)
-        made = simulation.memory.allocator.requested_bytes - live
-        counts, kinds = simulation.meter.counts(), dict(simulation.meter.kinds)
+    query = torch.empty((1, 64, 2, 40), device=DEVICE, dtype=torch.float16)
+    key = torch.empty((1, 512, 2, 40), device=DEVICE, dtype=torch.float16)
+    live = simulation.memory.allocator.requested_bytes
+    attended = memory_efficient_attention(query, key, key)
+    made = simulation.memory.allocator.requested_bytes - live
+    counts = simulation.meter.counts()
     products = 2 * 2 * 2 * 64 * 512 * 40  # two of them, in two heads
     assert counts.operations[KERNEL] == 1
     assert counts.totals[FLOPS] == products
     assert counts.compute_dtypes == {"float16": 1}
-    calls, flops, moved = kinds["attention"]
+    calls, flops, moved = simulation.meter.kinds["attention"]
     assert (calls, flops) == (1, products)
-    assert made == 2 * found.numel()
+    assert made == 2 * attended.numel()
     operands = 2 * (2 * query.numel() + 2 * key.numel())
     assert operands <= moved <= operands + 16  # the seed and its offset
 
