@@ -119,8 +119,8 @@ def test_the_processor_is_named_with_the_instruction_sets_that_matter(
         return cpuinfo
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    found = processor()
-    assert (found["processor"], found["instruction_sets"]) == (name, instruction_sets)
+    facts = processor()
+    assert (facts["processor"], facts["instruction_sets"]) == (name, instruction_sets)
 
 
 def test_hardware_is_described_in_a_few_words() -> None:
@@ -159,7 +159,7 @@ CUDA_BUILD = "cuda: Optional[str] = '12.8'\n"
 
 
 @pytest.mark.parametrize(
-    ("version_file", "driver", "found"),
+    ("version_file", "driver", "expected"),
     [
         *(
             (build, WORKING, True)
@@ -179,7 +179,7 @@ CUDA_BUILD = "cuda: Optional[str] = '12.8'\n"
 def test_a_device_a_driver_and_a_torch_built_for_it_make_an_accelerator(
     version_file: str | None,
     driver: FakeDriver | None,
-    found: bool,
+    expected: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_device_a_driver_and_a_torch_built_for_it_make_an_accelerator(
     spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr(util, "find_spec", lambda name: spec)
     monkeypatch.setattr(ctypes, "CDLL", load)
-    assert has_cuda() is found
+    assert has_cuda() is expected
     has_cuda.cache_clear()
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     assert not has_cuda(), "without torch"
