@@ -22,15 +22,18 @@ from tests.support.small_workloads import small_workload
 DEVICE = SimulatedDevice("rtx-4090", trial=True)
 
 
+WORKLOAD = small_workload("flux")
+WORKLOAD = replace(WORKLOAD, call=replace(WORKLOAD.call, steps=2))
+INT8 = CATALOGUE["torchao_int8_weight_only"]
+
+
 def tried(*names: str) -> Trial:
-    workload = small_workload("flux")
-    brief = replace(workload, call=replace(workload.call, steps=2))
-    return try_configuration(brief, [CATALOGUE[name] for name in names], DEVICE)
+    return try_configuration(WORKLOAD, [CATALOGUE[name] for name in names], DEVICE)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_layer_that_the_format_takes_holds_its_bytes_and_still_computes(name: str) -> None:
-    pipeline = small_workload("flux").load(torch.bfloat16)
+    pipeline = WORKLOAD.load(torch.bfloat16)
     storage = FORMATS[name].storage
     before = linear_layers(pipeline.transformer)
     taken = storage.takes(before)
@@ -48,17 +51,12 @@ def test_every_layer_that_the_format_takes_holds_its_bytes_and_still_computes(na
 
 
 def test_the_least_bits_need_the_least_and_they_are_modelled() -> None:
-    plain, eight, four = (
-        tried(*names) for names in (("bf16",), ("gguf_q8_0",), ("bitsandbytes_nf4",))
-    )
+    plain, eight, four = map(tried, ("bf16", "gguf_q8_0", "bitsandbytes_nf4"))
     assert plain.peak_bytes > eight.peak_bytes > four.peak_bytes
-    assert [one.is_modelled for one in (plain, eight, four)] == [False, True, True]
+    assert [trial.is_modelled for trial in (plain, eight, four)] == [False, True, True]
     offloaded = tried("bitsandbytes_nf4", "model_cpu_offload")
     assert offloaded.peak_bytes < four.peak_bytes
     assert "pipeline.enable_model_cpu_offload(" in offloaded.program
-
-
-INT8 = CATALOGUE["torchao_int8_weight_only"]
 
 
 @pytest.mark.parametrize(
@@ -66,20 +64,19 @@ INT8 = CATALOGUE["torchao_int8_weight_only"]
 )
 def test_a_modelled_peak_is_that_of_the_library(technique: Technique) -> None:
     """Of a small transformer; what the library holds beside its weights is the difference."""
-    workload = small_workload("flux")
-    brief = replace(workload, call=replace(workload.call, steps=2))
     plain = SimulatedDevice("rtx-4090")
-    with Scenario(brief, technique).running(plain) as pipeline, plain.observe(pipeline) as trace:
-        brief.draw(pipeline, steps=2)
+    scenario = Scenario(WORKLOAD, technique)
+    with scenario.running(plain) as pipeline, plain.observe(pipeline) as trace:
+        WORKLOAD.draw(pipeline, steps=2)
         stored = sum(map(stored_bytes, pipeline.transformer.parameters()))
-    modelled = tried(technique.id)
     assert stored > 0
-    assert modelled.peak_bytes == pytest.approx(trace.component_peak_bytes[WHOLE], rel=0.02)
+    peak_bytes = tried(technique.id).peak_bytes
+    assert peak_bytes == pytest.approx(trace.component_peak_bytes[WHOLE], rel=0.02)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_program_loads_the_denoiser_in_the_format(name: str) -> None:
-    pipeline = small_workload("flux").load(torch.bfloat16)
+    pipeline = WORKLOAD.load(torch.bfloat16)
     lines = loading_lines(name, pipeline, "owner/name", torch.bfloat16)
     compile(lines, "lines", "exec")
     assert "FluxPipeline.from_pretrained(\n" in lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
@@ -20,9 +20,11 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.torch_settings import read_torch_settings
 from fixtures.measuring.state import state_put_back
 from fixtures.records.software import installation
+from fixtures.records.units import GIB
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE, MODULES
 from fixtures.techniques.placement import group_hooks
+from fixtures.techniques.published import GB, PUBLISHED, Published, published_of
 from fixtures.techniques.registry import models, switched
 from fixtures.techniques.snapshots import DENOISER, Snapshot, record_snapshots
 from fixtures.techniques.technique import (
@@ -30,7 +32,6 @@ from fixtures.techniques.technique import (
     Technique,
     missing_library,
 )
-from fixtures.techniques.vae import expected_tiles
 from fixtures.techniques.wrapping import CalledWithin
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.fake_device import FakeDevice
@@ -208,17 +209,6 @@ def test_slicing_and_tiling_do_nothing_to_one_small_image(name: str) -> None:
     assert "one image alone" in complaint or "not larger than one tile" in complaint
 
 
-class _Tiles:
-    tile_latent_min_size = 64
-    tile_sample_min_size = 512
-    tile_overlap_factor = 0.25
-
-
-def test_a_4k_image_has_60_tiles() -> None:
-    assert expected_tiles(_Tiles(), 2224 // 8, 3840 // 8) == 60
-    assert expected_tiles(_Tiles(), 64, 64) == 1
-
-
 def test_a_switch_is_put_back_even_if_the_call_raises() -> None:
     def fail() -> None:
         raise KeyError("inside")
@@ -295,25 +285,48 @@ def test_without_a_clock_nothing_is_timed() -> None:
 def test_an_installed_library_that_fits_is_not_missing(
     monkeypatch: pytest.MonkeyPatch, installed: str | None, reason: str | None
 ) -> None:
-    def version(name: str) -> str:
-        assert name == "torchao"
-        if installed is None:
-            raise metadata.PackageNotFoundError(name)
-        return installed
-
-    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(metadata, "version", installed_versions(torchao=installed))
     assert missing_library("torchao>=0.15") == reason
 
 
 def test_without_its_library_a_technique_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed, device = metadata.version, CpuDevice()
-    libraries = {"torchao", "optimum-quanto", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache"}
-
-    def absent(name: str) -> str:
-        if name in libraries:
-            raise metadata.PackageNotFoundError(name)
-        return installed(name)
-
-    monkeypatch.setattr(metadata, "version", absent)
-    reasons = {one.unsupported(device) for one in CATALOGUE if one.libraries}
+    libraries = ("torchao", "optimum-quanto", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache")
+    monkeypatch.setattr(metadata, "version", installed_versions(**dict.fromkeys(libraries)))
+    reasons = {each.unsupported(CpuDevice()) for each in CATALOGUE if each.libraries}
     assert reasons == {f"needs {name}: {installation(name)}" for name in libraries}
+
+
+def installed_versions(**versions: str | None) -> Callable[[str], str]:
+    """What `metadata.version` says where these are installed, or not."""
+    installed = metadata.version
+
+    def version(name: str) -> str:
+        release = versions[name] if name in versions else installed(name)
+        if release is None:
+            raise metadata.PackageNotFoundError(name)
+        return release
+
+    return version
+
+
+# Published figures
+
+PROMISE = Published("sd15-4k-vae_tiling", "whole", "at most", 8 * GB, "a page")
+RUN = Published("flux-bf16", "reserved", "about", 36 * GIB, "a post")
+
+
+def test_every_published_figure_belongs_to_a_scenario() -> None:
+    ids = {scenario.id for scenario in scenarios(list(WORKLOADS))}
+    for figure in PUBLISHED:
+        assert figure.scenario in ids
+        assert figure in published_of(figure.scenario)
+
+
+def test_a_promise_fails_above_its_figure_and_a_single_run_promises_nothing() -> None:
+    assert PROMISE.holds(8 * GB)
+    assert not PROMISE.holds(8 * GB + 1)
+    assert RUN.holds(100 * GIB)
+    assert RUN.compared({"simulated": 33.75 * GIB, "nvidia-h200": 36 * GIB}) == (
+        "flux-bf16: documented about 36.00 GiB (reserved, a post), "
+        "simulated 33.75 GiB (-6.2 %), nvidia-h200 36.00 GiB (+0.0 %)"
+    )

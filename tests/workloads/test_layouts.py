@@ -20,13 +20,15 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import T5TokenizerFast
 
 from fixtures.devices.torch_settings import one_thread
-from fixtures.workloads import WORKLOADS, Workload, WorkloadError, stored_tokenizer
+from fixtures.workloads import WORKLOADS, Workload, stored_tokenizer
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.layouts import Layout
 from fixtures.workloads.pipeline_folder import fill_renamed
 from fixtures.workloads.random_weights import kept_in_fp32
 from fixtures.workloads.twins.small import BY_DEFAULT
 from tests.support.small_workloads import small_workload
+from tests.workloads.refusing import INDEX, change_json
+from tests.workloads.refusing import refusal as refusal_of
 
 pytestmark = [
     # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
@@ -130,27 +132,7 @@ def on_weights(name: str, weights: str | Path) -> Workload:
 
 
 def refusal(name: str, weights: str | Path) -> str:
-    """What loading says, which must be one sentence with a remedy."""
-    with pytest.raises(WorkloadError) as refused:
-        on_weights(name, weights).load(torch.float32)
-    sentence = str(refused.value)
-    assert "\n" not in sentence
-    assert "; " in sentence
-    return sentence
-
-
-def change_json(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-def drop_weight(folder: Path) -> str:
-    """Take a weight out of the file that holds it, and not out of the index of shards."""
-    path = max(folder.glob("*.safetensors"))
-    weights = load_file(path)
-    name: str = max(name for name in weights if name.endswith(".weight"))
-    del weights[name]
-    save_file(weights, path, metadata={"format": "pt"})
-    return name
+    return refusal_of(lambda: on_weights(name, weights).load(torch.float32))
 
 
 # What comes back
@@ -212,22 +194,12 @@ def test_settings_are_those_of_the_random_pipeline(
     assert settings(wanted.scheduler.config)
 
 
-@pytest.mark.parametrize(
-    ("name", "stored"),
-    [
-        ("sdxl", "EulerAncestralDiscreteScheduler"),
-        ("flux", "FlowMatchHeunDiscreteScheduler"),
-        ("cogvideox-5b", "CogVideoXDPMScheduler"),
-    ],
-)
-def test_a_workload_takes_its_own_scheduler_along(
-    name: str, stored: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged(name)
-    change_json(folder / "model_index.json", scheduler=["diffusers", stored])
+def test_a_workload_takes_its_own_scheduler_along(damaged: Callable[[str], Path]) -> None:
+    folder, stored = damaged("sdxl"), "EulerAncestralDiscreteScheduler"
+    change_json(folder / INDEX, scheduler=["diffusers", stored])
     change_json(folder / "scheduler/scheduler_config.json", _class_name=stored)
-    pipeline = on_weights(name, folder).load(torch.float32)
-    assert type(pipeline.scheduler) is type(small_pipeline(name).scheduler)
+    pipeline = on_weights("sdxl", folder).load(torch.float32)
+    assert type(pipeline.scheduler) is type(small_pipeline("sdxl").scheduler)
 
 
 def test_components_that_no_call_needs_are_neither_loaded_nor_missed(
@@ -237,7 +209,7 @@ def test_components_that_no_call_needs_are_neither_loaded_nor_missed(
     (folder / "image_encoder").mkdir()
     (folder / "image_encoder/pytorch_model.bin").write_bytes(b"pickled")
     kind = ["transformers", "CLIPVisionModelWithProjection"]
-    change_json(folder / "model_index.json", image_encoder=kind)
+    change_json(folder / INDEX, image_encoder=kind)
     pipeline = on_weights("sdxl", folder).load(torch.float32)
     assert pipeline.components["image_encoder"] is None
 
@@ -267,9 +239,6 @@ def test_text_encoders_of_transformers_5_have_their_weights_in_transformers_4(
         fill_renamed(pipeline, folder, LAYOUTS["sd3"])
 
 
-# T5
-
-
 def test_a_tied_weight_may_be_stored_by_either_name(damaged: Callable[[str], Path]) -> None:
     folder = damaged("flux") / "text_encoder_2"
     for path in folder.glob("*.safetensors*"):
@@ -293,27 +262,27 @@ def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
 ) -> None:
     version, real = {"transformers": "4.57.1"}, metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: version.get(name) or real(name))
-    folder, layout = saved(name), LAYOUTS[name]
-    for key, part in layout.tokenizers.items():
+    folder, parts = saved(name), LAYOUTS[name].tokenizers
+    for key, part in parts.items():
         loaded = stored_tokenizer.load_tokenizer(folder / key, part, part.classes[0])
-        written = getattr(small_pipeline(name), key)
-        assert loaded("a horse").input_ids == written("a horse").input_ids
+        assert (
+            loaded("a horse").input_ids == getattr(small_pipeline(name), key)("a horse").input_ids
+        )
 
     def class_called(name: str) -> Any:
         return SimpleNamespace(from_pretrained=lambda folder, **settings: (name, settings))
 
-    names = {name for part in layout.tokenizers.values() for name in part.classes}
+    names = {name for part in parts.values() for name in part.classes}
     library = SimpleNamespace(**{name: class_called(name) for name in names})
     monkeypatch.setattr(stored_tokenizer, "import_module", {"transformers": library}.__getitem__)
     plain = {"local_files_only": True}
-    for key, part in layout.tokenizers.items():
+    for key, part in parts.items():
         slow, fast = part.classes
         stored = (folder / key / "tokenizer.json").is_file()
         four = (fast, {**plain, "extra_special_tokens": {}}) if stored else (slow, plain)
-        version["transformers"] = "4.57.1"
-        assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == four
-        version["transformers"] = "5.0.0"
-        assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == (slow, plain)
+        for release, expected in (("4.57.1", four), ("5.0.0", (slow, plain))):
+            version["transformers"] = release
+            assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == expected
 
 
 def test_a_sentencepiece_vocabulary_says_what_it_needs(
@@ -337,16 +306,16 @@ def test_a_sentencepiece_vocabulary_says_what_it_needs(
 def test_what_the_index_names_is_checked(name: str, damaged: Callable[[str], Path]) -> None:
     folder, layout = damaged(name), LAYOUTS[name]
     foreign: Any = (["mine", "Mine"], ["transformers", "AutoModel"], [None, None], "Mine", [], None)
-    index = (folder / "model_index.json").read_text()
+    index = (folder / INDEX).read_text()
     for component in (*layout.models, *layout.tokenizers, "scheduler"):
         for entry in foreign:
-            change_json(folder / "model_index.json", **{component: entry})
+            change_json(folder / INDEX, **{component: entry})
             assert f"as {component}, not " in refusal(name, folder)
-            (folder / "model_index.json").write_text(index)
+            (folder / INDEX).write_text(index)
         (folder / component).rename(folder / "elsewhere")
         assert f"has no folder {component}/" in refusal(name, folder)
         (folder / "elsewhere").rename(folder / component)
-    change_json(folder / "model_index.json", _class_name="OtherPipeline")
+    change_json(folder / INDEX, _class_name="OtherPipeline")
     assert f"holds 'OtherPipeline', not a {layout.pipeline}; " in refusal(name, folder)
 
 
@@ -399,7 +368,6 @@ def test_a_whole_file_beside_shards_is_what_transformers_reads(
     weights: dict[str, torch.Tensor] = {}
     for shard in encoder.glob("*.safetensors"):
         weights |= load_file(shard)
-    drop_weight(encoder)
     save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
     on_weights("flux", folder).load(torch.float32)
     del weights["shared.weight"]  # which is in a shard

@@ -37,38 +37,46 @@ CALL = Call(PROMPT, width=64, height=48, steps=10, guidance_scale=3.0, frames=5)
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "kind", "half", "expected"),
     [
         # By its signature; by the denoiser's size; by a constant of the pipeline; a video's frames.
-        ("AuraFlowPipeline", {"width": 1024, "height": 1024, "steps": 50, "guidance_scale": 3.5}),
-        ("CogView3PlusPipeline", {"width": 16, "height": 16, "steps": 50, "guidance_scale": 5.0}),
-        ("QwenImageImg2ImgPipeline", {"width": 512, "height": 512, "guidance_scale": 0.0}),
-        ("LTXPipeline", {"width": 704, "height": 512, "frames": 161, "steps": 50}),
-        ("CogVideoXImageToVideoPipeline", {"width": 16, "height": 16, "frames": 49}),
-        ("CogVideoXVideoToVideoPipeline", {"frames": 9}),
-        ("LongCatAudioDiTPipeline", {"width": 0, "height": 0, "steps": 16}),
+        (
+            *("AuraFlowPipeline", "transformer", "bfloat16"),
+            {"width": 1024, "height": 1024, "steps": 50, "guidance_scale": 3.5},
+        ),
+        (
+            *("CogView3PlusPipeline", "transformer", "bfloat16"),
+            {"width": 16, "height": 16, "steps": 50, "guidance_scale": 5.0},
+        ),
+        (
+            *("QwenImageImg2ImgPipeline", "transformer", "bfloat16"),
+            {"width": 512, "height": 512, "guidance_scale": 0.0},
+        ),
+        (
+            *("LTXPipeline", "video", "bfloat16"),
+            {"width": 704, "height": 512, "frames": 161, "steps": 50},
+        ),
+        (
+            *("CogVideoXImageToVideoPipeline", "video", "bfloat16"),
+            {"width": 16, "height": 16, "frames": 49},
+        ),
+        ("CogVideoXVideoToVideoPipeline", "video", "bfloat16", {"frames": 9}),
+        (
+            *("LongCatAudioDiTPipeline", "transformer", "bfloat16"),
+            {"width": 0, "height": 0, "steps": 16},
+        ),
+        ("StableDiffusionImg2ImgPipeline", "single", "float16", {}),
+        ("DDIMPipeline", "transformer", "float16", {}),
+        ("StableVideoDiffusionPipeline", "video", "float16", {}),
     ],
 )
-def test_a_call_has_the_defaults_of_its_pipeline(
-    name: str, expected: dict[str, Any], tmp_path: Path
+def test_a_call_has_the_defaults_of_its_pipeline_and_components_decide_the_kind(
+    name: str, kind: str, half: str, expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    call = workload_of_folder(str(write_pipeline(name, tmp_path / name))).call
+    workload = workload_of_folder(str(write_pipeline(name, tmp_path / "my pipeline")))
+    call = workload.call
     assert {key: getattr(call, key) for key in expected} == expected
     assert (call.prompt, call.batch) == (PROMPT, 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "half"),
-    [
-        ("StableDiffusionImg2ImgPipeline", "single", "float16"),
-        ("DDIMPipeline", "transformer", "float16"),
-        ("PixArtAlphaPipeline", "transformer", "bfloat16"),
-        ("LTXPipeline", "video", "bfloat16"),
-        ("StableVideoDiffusionPipeline", "video", "float16"),
-    ],
-)
-def test_the_components_decide_the_kind(name: str, kind: str, half: str, tmp_path: Path) -> None:
-    workload = workload_of_folder(str(write_pipeline(name, tmp_path / "my pipeline")))
     assert (workload.kind, workload.half, workload.name) == (kind, half, "my-pipeline")
 
 
@@ -102,29 +110,26 @@ def test_what_a_class_needs_beside_its_prompt(name: str, inputs: set[str]) -> No
     assert set(needed_inputs(pipeline, call_parameters(pipeline))) == inputs
 
 
-def test_an_image_to_change_is_of_the_call_s_size_and_the_same_every_time() -> None:
+def test_images_and_videos_to_change_are_of_the_call_s_size_and_the_same_every_time() -> None:
     first, again = (call_arguments(diffusers.FluxFillPipeline, CALL) for _ in range(2))
     assert first["image"].size == first["mask_image"].size == (64, 48)
     assert {*numpy.unique(numpy.asarray(first["mask_image"]))} == {0, 255}
     assert numpy.array_equal(numpy.asarray(first["image"]), numpy.asarray(again["image"]))
-
-
-def test_a_video_to_change_has_the_call_s_frames() -> None:
     video = call_arguments(diffusers.CogVideoXVideoToVideoPipeline, CALL)["video"]
     assert [frame.size for frame in video] == [(64, 48)] * 5
     assert not numpy.array_equal(numpy.asarray(video[0]), numpy.asarray(video[1]))
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 10, 28])
 @pytest.mark.parametrize(
     "name", ["FluxImg2ImgPipeline", "StableDiffusionXLImg2ImgPipeline", "Kandinsky3Img2ImgPipeline"]
 )
-def test_as_many_steps_remain_as_the_call_has(name: str, steps: int) -> None:
+def test_as_many_steps_remain_as_the_call_has(name: str) -> None:
     """Such pipelines make the share `strength` of the steps they are asked for."""
     pipeline = getattr(diffusers, name)
     strength = call_parameters(pipeline)["strength"].default
-    asked = call_arguments(pipeline, replace(CALL, steps=steps))["num_inference_steps"]
-    assert int(asked * strength) == steps
+    for steps in (1, 2, 3, 10, 28):
+        asked = call_arguments(pipeline, replace(CALL, steps=steps))["num_inference_steps"]
+        assert int(asked * strength) == steps
 
 
 def test_a_batch_has_as_many_prompts_and_images() -> None:
@@ -165,17 +170,10 @@ def test_an_image_has_as_many_channels_as_the_vae_encodes(channels: int, mode: s
 
         def __call__(self, image: Any, width: int, height: int) -> Any:
             assert image.mode == mode
-            return ([],)
-
-    draw_with_defaults(LayeredPipeline, LayeredPipeline(), CALL)
-
-
-def test_a_tensor_that_is_drawn_is_no_image() -> None:
-    class PriorPipeline:
-        def __call__(self, prompt: str) -> Any:
             return (torch.empty(1, 16, 24, 3, device="meta"),)
 
-    assert len(draw_with_defaults(PriorPipeline, PriorPipeline(), CALL)) == 0
+    # A tensor that is drawn is no image.
+    assert len(draw_with_defaults(LayeredPipeline, LayeredPipeline(), CALL)) == 0
 
 
 def test_a_package_that_the_pipeline_misses_is_named() -> None:

@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.measuring.observation import observe
 from fixtures.records.run import WHOLE
+from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.registry import models
 from fixtures.workloads import WORKLOADS, Workload
@@ -54,21 +56,19 @@ def small(workload: Workload) -> Workload:
 
 def configured_parameters(name: str) -> dict[str, int]:
     """The number of weights of each model, made from its configuration by the library itself."""
-    found = {}
+    counts = {}
     for part, written in SMALL["pipelines"][name].items():
         library, config = SMALL["components"].get(str(written), (None, None))
         model = class_of(library, written) if library else None
         if model is None or not issubclass(model, torch.nn.Module):
             continue
-        of_transformers = library == "transformers"
         with torch.device("meta"):
-            made: Any = (
-                model(model.config_class(**config))
-                if of_transformers
-                else model.from_config(config)
-            )
-        found[part] = sum(weight.numel() for weight in made.parameters())
-    return found
+            if library == "transformers":
+                made: Any = model(model.config_class(**config))
+            else:
+                made = model.from_config(config)
+        counts[part] = sum(weight.numel() for weight in made.parameters())
+    return counts
 
 
 def technique_for(number: int, name: str) -> str:
@@ -107,6 +107,16 @@ def test_a_class_runs_by_its_configurations_alone(
     assert sum(trace.counts.compute_dtypes.values()) > 0
     assert (workload.kind == "video") == (name in VIDEO)
     assert (len(images) == 0) == (name in SOUND)
+
+
+@pytest.mark.parametrize("name", ["FluxImg2ImgPipeline", "StableDiffusionControlNetPipeline"])
+def test_models_that_diffusers_leaves_on_the_accelerator_may_stay(
+    name: str, tmp_path: Path, device: SimulatedDevice
+) -> None:
+    """A VAE that encodes first and a ControlNet: the call needs them out of order."""
+    workload = small(workload_of_folder(str(write_pipeline(name, tmp_path / "mine"))))
+    observed = observe(Scenario(workload, CATALOGUE["model_cpu_offload"]), device)
+    assert observed.inactive is None
 
 
 def test_none_of_them_is_a_class_that_the_suite_has() -> None:

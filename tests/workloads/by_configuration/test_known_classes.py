@@ -18,6 +18,8 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import chosen_workloads, find_scenario, find_workload
 from fixtures.workloads import WORKLOADS, default_workloads
 from fixtures.workloads.base import WorkloadError
+from fixtures.workloads.by_configuration import checking
+from fixtures.workloads.by_configuration.checking import check_weights_of
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from fixtures.workloads.twins import SMALL, twin_of
 from tests.support.configurations import write_pipeline
@@ -114,27 +116,37 @@ def test_of_a_hub_id_only_configurations_are_downloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The patterns are the hub's library's own to apply; here they are applied to a copy."""
-    SMALL["flux"]("", torch.float32).save_pretrained(tmp_path / "published")
-    (tmp_path / "published" / "vae" / "code.py").write_text("raise SystemExit")
-    index = tmp_path / "published" / "vae" / "diffusion_pytorch_model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {}}))
+    published, snapshot = tmp_path / "published", tmp_path / "snapshot"
+    SMALL["flux"]("", torch.float32).save_pretrained(published)
+    (published / "vae" / "code.py").write_text("raise SystemExit")
+    (published / "vae" / "diffusion_pytorch_model.safetensors.index.json").write_text("{}")
 
     def download(hub_id: str, **patterns: Any) -> str:
-        everything = [
-            str(path.relative_to(tmp_path / "published"))
-            for path in (tmp_path / "published").rglob("*")
-            if path.is_file()
-        ]
-        for name in filter_repo_objects(everything, **patterns):
-            target = tmp_path / "snapshot" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(tmp_path / "published" / name, target)
-        return str(tmp_path / "snapshot")
+        files = [path for path in published.rglob("*") if path.is_file()]
+        names = [str(path.relative_to(published)) for path in files]
+        for name in filter_repo_objects(names, **patterns):
+            (snapshot / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(published / name, snapshot / name)
+        return str(snapshot)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    found = workload_of_folder("owner/of-a-hub-id")
-    assert found.name == "flux"
-    found.by_configuration.load(torch.float32)
-    endings = {path.suffix for path in (tmp_path / "snapshot").rglob("*") if path.is_file()}
+    workload = workload_of_folder("owner/of-a-hub-id")
+    assert workload.name == "flux"
+    workload.by_configuration.load(torch.float32)
+    endings = {path.suffix for path in snapshot.rglob("*") if path.is_file()}
     assert endings <= {".json", ".txt", ".model", ".jinja"}
-    assert not [*(tmp_path / "snapshot").rglob("*.index.json")]
+    assert not [*snapshot.rglob("*.index.json")]
+
+
+def test_weights_of_a_hub_id_are_checked_by_their_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, workload = tmp_path / "model_index.json", WORKLOADS["sd15"].with_weights("owner/name")
+    monkeypatch.setattr(checking, "configurations_of", lambda weights: tmp_path)
+    index.write_text('{"_class_name": "StableDiffusionPipeline"}')
+    check_weights_of(workload)
+    index.write_text('{"_class_name": "FluxPipeline"}')
+    with pytest.raises(WorkloadError, match=r"'owner/name' holds 'FluxPipeline', .* flux$"):
+        check_weights_of(workload)
+    for nobody_s in ("", "random"):
+        check_weights_of(WORKLOADS["sd15"].with_weights(nobody_s))
