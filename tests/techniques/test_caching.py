@@ -17,7 +17,7 @@ from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.records.images import Images
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.skipping import linear_work, prompts_are_apart, skips_at_least
+from fixtures.techniques.skipping import linear_work, skips_at_least
 from fixtures.techniques.technique import ActivationContext
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
@@ -176,21 +176,6 @@ def test_with_a_cache_for_each_prompt_they_are_in_effect_and_keep_the_picture(
 def context(work: Sequence[int]) -> ActivationContext:
     workload = replace(WORKLOAD, call=replace(WORKLOAD.call, steps=3))
     return ActivationContext(None, Trace(), [], workload, CPU, work)
-
-
-@pytest.mark.parametrize(
-    ("work", "apart"),
-    [
-        pytest.param([10] * 6, True, id="nothing skipped"),
-        pytest.param([10, 10, 4, 4, 10, 10], True, id="the same for both"),
-        pytest.param([10, 4] * 3, False, id="one computed, the other taken from it"),
-        pytest.param([10, 4, 4], True, id="one prompt"),
-    ],
-)
-def test_prompts_are_apart_where_the_same_is_skipped_for_both(
-    work: Sequence[int], apart: bool
-) -> None:
-    assert (prompts_are_apart(context(work)) is None) == apart
 
 
 @pytest.mark.parametrize(

@@ -67,19 +67,6 @@ def run(command: tuple[str, ...], folder: Path, *more: str) -> subprocess.Comple
     )
 
 
-def test_the_section_names_every_step_and_the_technique_alone() -> None:
-    of_it = ("-k", NAME)
-    cpu, simulated = ("--perf-device", "cpu"), ("--perf-device", "simulated")
-    reason = ("--perf-reason", "new technique")
-    assert [
-        ("tests", *of_it),
-        ("refresh", *of_it, *cpu, *reason),
-        ("refresh", *of_it, *simulated, *reason),
-        ("perf", *of_it, *cpu),
-        ("perf", *of_it, *simulated),
-    ] == COMMANDS
-
-
 def test_it_is_in_effect_and_complains_where_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process: the code runs below the module that it is appended to."""
     monkeypatch.setattr(CATALOGUE, "techniques", dict(CATALOGUE.techniques))

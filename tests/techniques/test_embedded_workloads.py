@@ -5,11 +5,12 @@ Caches and those by optional libraries: `test_caching.py`, `test_optional.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import huggingface_hub
 import numpy as np
@@ -131,34 +132,30 @@ def half_apart(pipeline: Any) -> None:
         layer.unfuse_projections()
 
 
+def meanwhile(owner: Any, name: str, value: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call, during which an attribute has another value."""
+
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        with mock.patch.object(owner, name, value):
+            return call(*args, **kwargs)
+
+    return changed
+
+
 def ignore_the_matrix(pipeline: Any) -> None:
     """A processor that knows nothing of fused projections."""
     for layer in pipeline.transformer.modules():
         if hasattr(layer, "unfuse_projections"):
-            layer.processor = _WithThree(layer.processor)
-
-
-class _WithThree:
-    def __init__(self, processor: Any) -> None:
-        self._processor = processor
-
-    def __call__(self, attn: Any, *args: Any, **kwargs: Any) -> Any:
-        attn.fused_projections = False
-        try:
-            return self._processor(attn, *args, **kwargs)
-        finally:
-            attn.fused_projections = True
+            layer.processor = meanwhile(layer, "fused_projections", False, layer.processor)
 
 
 def use_native_under_another_name(pipeline: Any) -> None:
     """What a layer says is not what it does: it takes the native kernel whatever it asks for."""
+    compute = transformer_flux.FluxAttnProcessor.__call__
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self._attention_backend, asked = AttentionBackendName.NATIVE, self._attention_backend
-        try:
-            return transformer_flux.FluxAttnProcessor.__call__(self, *args, **kwargs)
-        finally:
-            self._attention_backend = asked
+        with mock.patch.object(self, "_attention_backend", AttentionBackendName.NATIVE):
+            return compute(self, *args, **kwargs)
 
     for processor in pipeline.transformer.attn_processors.values():
         kind = type(processor)
@@ -181,19 +178,7 @@ def pieces_of(images: int, dim: int) -> Spoil:
 def pieces_are_ignored(pipeline: Any) -> None:
     """Blocks that know their pieces and compute all at once."""
     for block in chunkable_blocks(pipeline.unet).values():
-        block.__dict__["forward"] = _Whole(block)
-
-
-class _Whole:
-    def __init__(self, block: Any) -> None:
-        self._block, self._forward = block, block.forward
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        size, self._block._chunk_size = self._block._chunk_size, None
-        try:
-            return self._forward(*args, **kwargs)
-        finally:
-            self._block._chunk_size = size
+        block.__dict__["forward"] = meanwhile(block, "_chunk_size", None, block.forward)
 
 
 def put_the_second_encoder_back(pipeline: Any) -> None:
@@ -291,27 +276,6 @@ def test_an_encoder_that_somebody_keeps_is_not_freed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(prompts, "_embeddings", keeps)
     said = complaint_at_rest(ENCODED, brief(DIT), CPU, nothing)
     assert said == "1 of 2 text encoders were not freed"
-
-
-class OfOnePrompt:
-    """Encodes one prompt at a time, as Flux does."""
-
-    def encode_prompt(
-        self, prompt: Sequence[str], prompt_2: None, max_sequence_length: int
-    ) -> tuple[str, str, str]:
-        assert prompt_2 is None
-        return f"{prompt} in {max_sequence_length}", f"pooled {prompt}", "positions"
-
-
-@pytest.mark.parametrize("negative", [{}, {"negative_prompt": ""}])
-def test_where_one_prompt_is_encoded_at_a_time_the_other_is_encoded_too(
-    negative: Mapping[str, str],
-) -> None:
-    arguments = {"prompt": ["a", "a"], "max_sequence_length": 9, "width": 64, **negative}
-    embeddings = prompts._embeddings(OfOnePrompt(), CPU, ("one", "two"), arguments)
-    own = {"one": "['a', 'a'] in 9", "two": "pooled ['a', 'a']"}
-    others = {"negative_one": "['', ''] in 9", "negative_two": "pooled ['', '']"}
-    assert embeddings == own | (others if negative else {})
 
 
 # A tiny VAE: which one a workload takes

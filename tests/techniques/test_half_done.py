@@ -39,18 +39,15 @@ def half_of(model: Any, kinds: type | tuple[type, ...]) -> list[Any]:
 # Precision
 
 
-def called_within(context: Callable[[], contextlib.AbstractContextManager[Any]]) -> Spoil:
-    """Enter another context inside of the technique's own."""
+def autocast(**options: Any) -> Spoil:
+    """Enter another autocast inside of the technique's own context."""
 
     def spoil(pipeline: CalledWithin) -> None:
-        inner = CalledWithin(pipeline._pipeline, context)
-        pipeline._pipeline = inner
+        pipeline._pipeline = CalledWithin(
+            pipeline._pipeline, lambda: torch.autocast("cpu", **options)
+        )
 
     return spoil
-
-
-def autocast(**options: Any) -> Spoil:
-    return called_within(lambda: torch.autocast("cpu", **options))
 
 
 def autocast_around_the_unet_only(pipeline: CalledWithin) -> None:
@@ -119,20 +116,9 @@ def processors(make: Callable[[], Any], *, share: slice = slice(None)) -> Spoil:
 HALF = slice(None, None, 2)
 
 
-def fused_under_another_name(pipeline: Any) -> None:
-    """The class is the naive one's, the arithmetic is fused."""
-    kind = type("AttnProcessor", (AttnProcessor2_0,), {})
-    processors(kind)(pipeline)
-
-
-def naive_under_another_name(pipeline: Any) -> None:
-    kind = type("AttnProcessor2_0", (AttnProcessor,), {})
-    processors(kind)(pipeline)
-
-
-def unsliced_under_another_name(pipeline: Any) -> None:
-    kind = type("SlicedAttnProcessor", (AttnProcessor,), {"slice_size": 1})
-    processors(kind)(pipeline)
+def named(name: str, kind: type, **attributes: Any) -> Spoil:
+    """Processors that are called as another class is, and compute as their own does."""
+    return processors(type(name, (kind,), attributes))
 
 
 def slice_of_all_heads(pipeline: Any) -> None:
@@ -153,23 +139,17 @@ def contiguous(module: Any) -> None:
         parameter.data = parameter.data.contiguous()
 
 
-def last(module: Any) -> None:
-    module.to(memory_format=torch.channels_last)
+def contiguous_but(stays_last: Callable[[Any], Any]) -> Spoil:
+    def spoil(pipeline: Any) -> None:
+        contiguous(pipeline.unet)
+        stays_last(pipeline).to(memory_format=torch.channels_last)
 
-
-def only_conv_out(pipeline: Any) -> None:
-    contiguous(pipeline.unet)
-    last(pipeline.unet.conv_out)
+    return spoil
 
 
 def every_other_convolution(pipeline: Any) -> None:
     for module in half_of(pipeline.unet, torch.nn.Conv2d):
         contiguous(module)
-
-
-def of_the_vae_only(pipeline: Any) -> None:
-    contiguous(pipeline.unet)
-    last(pipeline.vae)
 
 
 # Traced
@@ -226,45 +206,37 @@ def tiles_of(latents: int) -> Spoil:
 BF16 = torch.bfloat16
 EVERY_OTHER = processors(AttnProcessor2_0, share=HALF)
 HUGE = partial(SlicedAttnProcessor, 10**6)
+SLICED = "attention_slicing"
+FUSED = named("AttnProcessor", AttnProcessor2_0)
+NAIVE = named("AttnProcessor2_0", AttnProcessor)
+UNSLICED = named("SlicedAttnProcessor", AttnProcessor, slice_size=1)
+UNSLICED_LATE = before_the_last_step(lambda p: p.disable_attention_slicing())
+FP16_INSIDE = autocast(dtype=torch.float16)
+ONLY_CONV_OUT = contiguous_but(lambda pipeline: pipeline.unet.conv_out)
+ONLY_THE_VAE = contiguous_but(lambda pipeline: pipeline.vae)
 CASES = [
     HalfDone("fp32", "under autocast", autocast(dtype=BF16), "ran in float32", called=True),
     HalfDone("fp32", "half of the VAE in bf16", vae_encoder_in(BF16), "vae.encoder."),
     HalfDone("autocast", "bf16 weights", lambda p: p.unet.to(BF16), "is torch.bfloat16, not torch"),
-    HalfDone(
-        "autocast", "in fp16", autocast(dtype=torch.float16), "autocast dtype on", called=True
-    ),
+    HalfDone("autocast", "in fp16", FP16_INSIDE, "autocast dtype on", called=True),
     HalfDone("autocast", "not the VAE", autocast_around_the_unet_only, "was False", called=True),
     HalfDone("autocast", "left early", before_the_last_step(leave_autocast), "was", called=True),
     HalfDone("bf16", "computed in fp32", computed_in_fp32, "operations ran in", called=True),
-    *(
-        HalfDone(name, how, spoil, says)
-        for name in ("bf16", "fp16")
-        for how, spoil, says in (
-            ("not all of the VAE", vae_encoder_in(torch.float32), "vae.encoder."),
-            ("one layer left", one_layer_in_fp32, "unet.conv_out.weight is torch.float32"),
-        )
-    ),
+    HalfDone("bf16", "not all of the VAE", vae_encoder_in(torch.float32), "vae.encoder."),
+    HalfDone("fp16", "one layer", one_layer_in_fp32, "unet.conv_out.weight is torch.float32"),
     HalfDone("naive_attention", "half", EVERY_OTHER, "not only AttnProcessor"),
-    HalfDone("naive_attention", "fused", fused_under_another_name, "softmaxes", called=True),
+    HalfDone("naive_attention", "fused", FUSED, "softmaxes", called=True),
     HalfDone("sdpa", "half", processors(AttnProcessor, share=HALF), "not only AttnProcessor2_0"),
-    HalfDone("sdpa", "naive", naive_under_another_name, "separate softmaxes", called=True),
-    HalfDone("attention_slicing", "huge slices", processors(HUGE), "1000000 heads at a time"),
-    HalfDone("attention_slicing", "of all heads", slice_of_all_heads, "nothing is sliced"),
-    HalfDone("attention_slicing", "half", EVERY_OTHER, "AttnProcessor2_0"),
-    HalfDone("attention_slicing", "half huge", processors(HUGE, share=HALF), "nothing is sliced"),
-    HalfDone(
-        "attention_slicing", "not sliced", unsliced_under_another_name, "softmax", called=True
-    ),
-    HalfDone(
-        "attention_slicing",
-        "undone before the last step",
-        before_the_last_step(lambda p: p.disable_attention_slicing()),
-        "AttnProcessor2_0",
-        called=True,
-    ),
-    HalfDone("channels_last", "only conv_out", only_conv_out, "convolutions, such as conv_in"),
+    HalfDone("sdpa", "naive", NAIVE, "separate softmaxes", called=True),
+    HalfDone(SLICED, "huge slices", processors(HUGE), "1000000 heads at a time"),
+    HalfDone(SLICED, "of all heads", slice_of_all_heads, "nothing is sliced"),
+    HalfDone(SLICED, "half", EVERY_OTHER, "AttnProcessor2_0"),
+    HalfDone(SLICED, "half huge", processors(HUGE, share=HALF), "nothing is sliced"),
+    HalfDone(SLICED, "not sliced", UNSLICED, "softmax", called=True),
+    HalfDone(SLICED, "undone before the last step", UNSLICED_LATE, "AttnProcessor2_0", called=True),
+    HalfDone("channels_last", "only conv_out", ONLY_CONV_OUT, "convolutions, such as conv_in"),
     HalfDone("channels_last", "half", every_other_convolution, "such as conv_in"),
-    HalfDone("channels_last", "the VAE", of_the_vae_only, "of the UNet's"),
+    HalfDone("channels_last", "the VAE", ONLY_THE_VAE, "of the UNet's"),
     HalfDone("traced_unet", "not used", python_in_the_graphs_place, "ran in Python", called=True),
     HalfDone("traced_unet", "one part", a_part_traced, "the graph is of a Conv2d"),
     HalfDone("channels_last_traced_unet", "traced", lambda p: contiguous(p.unet), "not last"),

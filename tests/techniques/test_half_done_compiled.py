@@ -19,6 +19,7 @@ from torch.fx.experimental import _config
 from fixtures.devices.compilation import CompilationCounter
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.phases import denoiser
+from fixtures.devices.torch_settings import one_thread
 from fixtures.records.compilation import RUNS
 from fixtures.techniques import CATALOGUE, adapters, compiling
 from fixtures.techniques.compiled_runs import CALL
@@ -46,12 +47,9 @@ def workload_of() -> Workload:
 
 @pytest.fixture(autouse=True)
 def counter() -> Iterator[CompilationCounter]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with CompilationCounter() as counter:
+    with one_thread(), CompilationCounter() as counter:
         counter.lowers = False
         yield counter
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True)
@@ -123,20 +121,18 @@ def first_adapter_in(pipeline: Any) -> None:
 
 FIRST = slice(1)
 IN_PYTHON = "ran in Python"
+EAGER, ONE_IN_PYTHON = compiled_anew(blocks, backend="eager"), forward_in_python(blocks, FIRST)
+AOT_EAGER = compiled_anew(whole, backend="aot_eager")
+ONE_SIZE = compiled_anew(whole, fullgraph=True)
 CASES = [
     HalfDone(BLOCKS, "none", uncompiled(blocks), "0 of 4 blocks"),
     HalfDone(BLOCKS, "all but one", uncompiled(blocks, FIRST), "3 of 4 blocks"),
-    HalfDone(BLOCKS, "eager", compiled_anew(blocks, backend="eager"), "4 of 4 blocks"),
-    HalfDone(
-        BLOCKS, "one in Python", forward_in_python(blocks, FIRST), "2 calls of Flux", called=True
-    ),
+    HalfDone(BLOCKS, "eager", EAGER, "4 of 4 blocks"),
+    HalfDone(BLOCKS, "one in Python", ONE_IN_PYTHON, "2 calls of Flux", called=True),
     HalfDone(WHOLE, "only blocks", uncompiled(whole), "0 of 1 denoisers carry"),
-    HalfDone(WHOLE, "aot_eager", compiled_anew(whole, backend="aot_eager"), "1 of 1 denoisers are"),
+    HalfDone(WHOLE, "aot_eager", AOT_EAGER, "1 of 1 denoisers are"),
     HalfDone(WHOLE, "in Python", forward_in_python(whole), IN_PYTHON, called=True),
-    HalfDone(
-        *(DYNAMIC, "of one size", compiled_anew(whole, fullgraph=True)),
-        *("another size had 1 graphs", True),
-    ),
+    HalfDone(DYNAMIC, "of one size", ONE_SIZE, "another size had 1 graphs", called=True),
     HalfDone(DECODER, "in Python", decode_in_python, "0 of 1 decoders"),
     HalfDone(DECODER, "eager", decode_by(backend="eager"), "are not compiled by inductor"),
     HalfDone(OFFLOADED, "uncompiled", uncompiled(whole), "0 of 1 denoisers"),
@@ -144,9 +140,7 @@ CASES = [
     HalfDone(INT8, "all but one block", uncompiled(blocks, FIRST), "3 of 4 blocks"),
     HalfDone(SWAPPED, "not the second", first_adapter_in, "values than those swapped in"),
 ]
-
-
-FORMS = [one.id for one in CATALOGUE if one.id.startswith(BLOCKS)]
+FORMS = [technique.id for technique in CATALOGUE if technique.id.startswith(BLOCKS)]
 
 
 def param(technique: str, value: Any) -> Any:
@@ -221,7 +215,7 @@ def test_in_full_it_is_active_and_leaving_leaves_nothing_compiled(
     assert counter.counts[RUNS]
     assert (_config.use_duck_shape, DYNAMO.recompile_limit) == switches
     (pipeline,) = kept
-    modules = [one for model in models(pipeline).values() for one in model.modules()]
+    modules = [module for model in models(pipeline).values() for module in model.modules()]
     assert not any(vars(module).get(CALL) for module in modules)
     codes = {inspect.unwrap(type(module).forward).__code__ for module in modules}
     assert not any(map(_debug_get_cache_entry_list, codes))

@@ -32,16 +32,15 @@ def workload_of(name: str) -> Workload:
     return small(width=side_px, height=side_px, steps=STEPS)
 
 
-def tf32_off_inside(pipeline: CalledWithin) -> None:
-    pipeline._pipeline = CalledWithin(
-        pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", "ieee")
-    )
+def fp32_precision(mode: str) -> Spoil:
+    """Switch TF32 inside of the technique's own context."""
 
+    def spoil(pipeline: CalledWithin) -> None:
+        pipeline._pipeline = CalledWithin(
+            pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", mode)
+        )
 
-def tf32_on_inside(pipeline: CalledWithin) -> None:
-    pipeline._pipeline = CalledWithin(
-        pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", "tf32")
-    )
+    return spoil
 
 
 def all_in_half(pipeline: Any) -> None:
@@ -54,7 +53,7 @@ def all_in_half(pipeline: Any) -> None:
 
 def align_hooks(model: Any) -> list[Any]:
     hooks = (getattr(module, "_hf_hook", None) for module in model.modules())
-    return [one for hook in hooks for one in getattr(hook, "hooks", [hook]) if one is not None]
+    return [each for hook in hooks for each in getattr(hook, "hooks", [hook]) if each is not None]
 
 
 def leaves_stay(pipeline: Any) -> None:
@@ -70,7 +69,7 @@ def the_unet_stays(pipeline: Any) -> None:
 def the_unet_as_a_whole(pipeline: Any) -> None:
     unet = pipeline.unet
     remove_hook_from_module(unet, recurse=True)
-    weights = {name: one.to("cpu") for name, one in unet.state_dict().items()}
+    weights = {name: weight.to("cpu") for name, weight in unet.state_dict().items()}
     hook = AlignDevicesHook(
         execution_device=DEVICE, offload=True, weights_map=weights, place_submodules=True
     )
@@ -175,84 +174,50 @@ def a_file_is_lost(pipeline: Any) -> None:
     Path(hook.group.safetensors_file_path).unlink()
 
 
+def huge_slices(pipeline: Any) -> None:
+    pipeline.unet.set_attn_processor(SlicedAttnProcessor(10**6))
+
+
+SEQUENTIAL, MODEL = "sequential_cpu_offload", "model_cpu_offload"
+LEAVES, BLOCKS = "group_offload_leaf", "group_offload_block"
+STREAM, DISK, MIXED = "group_offload_stream", "group_offload_disk", "group_offload_mixed"
 TRACED = "model_cpu_offload_traced_unet"
 SLICED = "sequential_cpu_offload_attention_slicing"
+TILED = "group_offload_leaf_vae_tiling"
+UNET_BY_LEAVES = regrouped("unet", offload_type=LEAF)
+UNET_BY_TWO = regrouped("unet", offload_type=BLOCK, num_blocks_per_group=2)
+VAE_BY_LEAVES = regrouped("vae", offload_type=LEAF)
+VAE_AT_ONCE = regrouped("vae", offload_type=BLOCK, num_blocks_per_group=10**6)
+ENCODER_BY_LEAVES = regrouped("text_encoder", offload_type=LEAF)
+TOGETHER = groups_leave_before_the_vae
+TF32, IEEE = fp32_precision("tf32"), fp32_precision("ieee")
 CASES = [
-    HalfDone("fp32", "TF32", tf32_on_inside, "was 'tf32' during the call, not", called=True),
-    HalfDone("tf32", "switched off inside", tf32_off_inside, "was 'ieee' during", called=True),
+    HalfDone("fp32", "TF32", TF32, "was 'tf32' during the call, not", called=True),
+    HalfDone("tf32", "switched off inside", IEEE, "was 'ieee' during", called=True),
     HalfDone("tf32", "without fp32 weights", all_in_half, "is torch.float16, not", called=True),
-    HalfDone("sequential_cpu_offload", "leaves stay", leaves_stay, "between calls", called=True),
-    HalfDone("sequential_cpu_offload", "the UNet stays", the_unet_stays, "unet."),
-    HalfDone("sequential_cpu_offload", "as a whole", the_unet_as_a_whole, "comes with all that"),
-    HalfDone("model_cpu_offload", "not the VAE", excluded("vae"), "2 of 3 components"),
-    HalfDone("model_cpu_offload", "all wait", all_leave_at_the_end, "of text_encoder", called=True),
-    HalfDone(
-        "model_cpu_offload", "none leaves", components_never_leave, "of vae stay", called=True
-    ),
-    HalfDone("group_offload_leaf", "groups stay", groups_stay, "of unet stayed on", called=True),
-    HalfDone("group_offload_leaf", "not the UNet", the_unet_is_ungrouped, "unet carries"),
-    HalfDone(
-        "group_offload_leaf", "half", half_of_the_unet_is_ungrouped, "of unet are in no group"
-    ),
-    HalfDone(
-        "group_offload_leaf",
-        "by blocks",
-        regrouped("unet", offload_type=BLOCK, num_blocks_per_group=2),
-        "groups of unet are block_level",
-    ),
-    HalfDone(
-        "group_offload_block",
-        "huge groups",
-        regrouped("vae", offload_type=BLOCK, num_blocks_per_group=10**6),
-        "modules, not 2",
-    ),
-    HalfDone(
-        "group_offload_block",
-        "by leaves",
-        regrouped("unet", offload_type=LEAF),
-        "groups of unet are leaf_level",
-    ),
-    HalfDone(
-        "group_offload_block",
-        "groups leave together",
-        groups_leave_before_the_vae,
-        "before the denoiser's last",
-        called=True,
-    ),
-    HalfDone(
-        "group_offload_stream",
-        "no stream",
-        regrouped("unet", offload_type=LEAF),
-        "groups of unet have a stream",
-    ),
-    HalfDone("group_offload_stream", "half the streams", half_of_the_streams, "have a stream"),
-    HalfDone(
-        "group_offload_disk",
-        "in memory",
-        regrouped("vae", offload_type=LEAF),
-        "a group of vae waits in memory, not in a file",
-    ),
-    HalfDone("group_offload_disk", "a lost file", a_file_is_lost, "the file of a group of"),
-    HalfDone(
-        "group_offload_mixed",
-        "the text encoder by leaves",
-        regrouped("text_encoder", offload_type=LEAF),
-        "groups of text_encoder are leaf_level",
-    ),
-    HalfDone(
-        SLICED,
-        "huge slices",
-        lambda p: p.unet.set_attn_processor(SlicedAttnProcessor(10**6)),
-        "nothing is sliced",
-    ),
+    HalfDone(SEQUENTIAL, "leaves stay", leaves_stay, "between calls", called=True),
+    HalfDone(SEQUENTIAL, "the UNet stays", the_unet_stays, "unet."),
+    HalfDone(SEQUENTIAL, "as a whole", the_unet_as_a_whole, "comes with all that"),
+    HalfDone(MODEL, "not the VAE", excluded("vae"), "2 of 3 components"),
+    HalfDone(MODEL, "all wait", all_leave_at_the_end, "of text_encoder", called=True),
+    HalfDone(MODEL, "none leaves", components_never_leave, "of vae stay", called=True),
+    HalfDone(LEAVES, "groups stay", groups_stay, "of unet stayed on", called=True),
+    HalfDone(LEAVES, "not the UNet", the_unet_is_ungrouped, "unet carries"),
+    HalfDone(LEAVES, "half", half_of_the_unet_is_ungrouped, "of unet are in no group"),
+    HalfDone(LEAVES, "by blocks", UNET_BY_TWO, "groups of unet are block_level"),
+    HalfDone(BLOCKS, "huge groups", VAE_AT_ONCE, "modules, not 2"),
+    HalfDone(BLOCKS, "by leaves", UNET_BY_LEAVES, "groups of unet are leaf_level"),
+    HalfDone(BLOCKS, "together", TOGETHER, "before the denoiser's last", called=True),
+    HalfDone(STREAM, "no stream", UNET_BY_LEAVES, "groups of unet have a stream"),
+    HalfDone(STREAM, "half the streams", half_of_the_streams, "have a stream"),
+    HalfDone(DISK, "in memory", VAE_BY_LEAVES, "a group of vae waits in memory, not in a file"),
+    HalfDone(DISK, "a lost file", a_file_is_lost, "the file of a group of"),
+    HalfDone(MIXED, "by leaves", ENCODER_BY_LEAVES, "groups of text_encoder are leaf_level"),
+    HalfDone(SLICED, "huge slices", huge_slices, "nothing is sliced"),
     HalfDone(SLICED, "the UNet stays", the_unet_stays, "unet."),
     HalfDone(TRACED, "not traced", the_unet_before_it_was_traced, "is a UNet2DConditionModel, not"),
     HalfDone(TRACED, "not offloaded", never_offloaded, "0 of 3 components have an offload hook"),
-    HalfDone(TRACED, "not the graph", excluded("unet"), "2 of 3 components"),
-    HalfDone(TRACED, "all wait", all_leave_at_the_end, "of text_encoder", called=True),
-    HalfDone(
-        "group_offload_leaf_vae_tiling", "untiled", lambda p: p.vae.disable_tiling(), "1 calls"
-    ),
+    HalfDone(TILED, "untiled", lambda p: p.vae.disable_tiling(), "1 calls"),
 ]
 
 
@@ -268,7 +233,7 @@ def test_half_done_offloading_is_inactive(case: HalfDone) -> None:
     case.is_noticed(workload_of(case.technique), device_for(case.technique))
 
 
-SHOWN = {"sequential_cpu_offload", "model_cpu_offload", "group_offload_leaf", "group_offload_block"}
+SHOWN = {SEQUENTIAL, MODEL, LEAVES, BLOCKS}
 """In full they are active in `test_snippets.py`."""
 
 

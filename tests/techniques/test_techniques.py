@@ -17,7 +17,7 @@ import torch
 from fixtures import techniques
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.torch_settings import read_torch_settings
+from fixtures.devices.torch_settings import one_thread, read_torch_settings
 from fixtures.measuring.state import state_put_back
 from fixtures.records.software import installation
 from fixtures.records.units import GIB
@@ -79,11 +79,9 @@ RUNNING = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+def on_one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
 
 
 def _draw_reference(workload: Workload) -> Any:
@@ -149,7 +147,6 @@ def test_every_technique_names_its_document_and_claims_against_known_techniques(
 ) -> None:
     assert technique.document
     assert technique.help.endswith(".")
-    assert 0 < technique.min_ssim_on("any workload") <= 1
     for claim in technique.claims:
         other = CATALOGUE[claim.than]
         assert set(other.kinds) & set(technique.kinds), f"{claim} can be measured on no workload"
@@ -186,14 +183,6 @@ def test_a_technique_with_settings_runs_where_it_has_some() -> None:
     assert technique.applies_to(WORKLOADS["storybook"])
     assert not technique.applies_to(WORKLOADS["sd15"])
     assert replace(technique, settings={"": {"depth": 3}}).applies_to(WORKLOADS["sd15"])
-
-
-def test_group_offload_excludes_model_offload_with_the_library_s_own_error() -> None:
-    with (
-        CATALOGUE["group_offload_leaf"].applied(workload_of("single"), DEVICE) as pipeline,
-        pytest.raises(ValueError, match="group offload"),
-    ):
-        pipeline.enable_model_cpu_offload(device=DEVICE.torch_device)
 
 
 @pytest.mark.parametrize("name", ["vae_slicing", "vae_tiling"])

@@ -1,9 +1,13 @@
-"""SDXL, SD3, Flux and CogVideoX from folders: the same images, and every way to be refused."""
+"""Pipelines of each class from folders: the same images; what is in shards, T5s; refusals.
+
+What any folder is refused for: `test_plain_folder.py`.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -16,12 +20,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import T5TokenizerFast
 
 from fixtures.devices.torch_settings import one_thread
 from fixtures.workloads import WORKLOADS, Workload, stored_tokenizer
-from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from fixtures.workloads.layouts import Layout
 from fixtures.workloads.pipeline_folder import fill_renamed
 from fixtures.workloads.random_weights import kept_in_fp32
@@ -36,42 +38,18 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`upcast_vae` is deprecated:FutureWarning"),
 ]
 
-LAYOUTS: dict[str, Layout] = {
-    name: source.layout for name, source in BY_DEFAULT.items() if name != "sd15"
-}
-"""Those of Stable Diffusion 1.5 are in `test_loading.py`."""
+LAYOUTS: dict[str, Layout] = {name: source.layout for name, source in BY_DEFAULT.items()}
 T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_encoder"}
 """By workload: the component that is a T5."""
 SHARDED = ["text_encoder_2", "transformer"]
 """Of Flux: a model of transformers and one of diffusers."""
 
 
-def t5_tokenizer(max_length: int) -> Any:
-    """Letter by letter, split at spaces as the published one is.
-
-    The byte tokenizer does not come back from its file: transformers 5 takes the splitting from
-    the class.
-    """
-    pad, end, unknown = T5_SPECIAL
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,."
-    pieces = [(token, 0.0) for token in T5_SPECIAL]
-    pieces += [(letter, -2.0) for letter in ("▁", *letters)]
-    model = Tokenizer(models.Unigram(pieces, unk_id=T5_SPECIAL.index(unknown)))
-    model.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
-    )
-    model.decoder = decoders.Metaspace()
-    model.post_processor = processors.TemplateProcessing(
-        single=["$A", end], special_tokens=[(end, T5_SPECIAL.index(end))]
-    )
-    return T5TokenizerFast(
-        tokenizer_object=model,
-        pad_token=pad,
-        eos_token=end,
-        unk_token=unknown,
-        extra_ids=0,
-        model_max_length=max_length,
-    )
+def read_again(tokenizer: Any) -> Any:
+    """As its file gives it: transformers 5 takes the splitting from the class of a T5's."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        return T5TokenizerFast.from_pretrained(folder)
 
 
 @cache
@@ -83,8 +61,7 @@ def small_pipeline(name: str, dtype: torch.dtype = torch.float32) -> Any:
     pipeline = BY_DEFAULT[name]("", dtype)
     if name in T5:
         tokenizer = T5[name].replace("text_encoder", "tokenizer")
-        length = getattr(pipeline, tokenizer).model_max_length
-        pipeline.register_modules(**{tokenizer: t5_tokenizer(length)})
+        pipeline.register_modules(**{tokenizer: read_again(getattr(pipeline, tokenizer))})
     for component in sharded(name):
         for weight in getattr(pipeline, component).parameters():
             weight.mul_(1.5)
@@ -93,7 +70,8 @@ def small_pipeline(name: str, dtype: torch.dtype = torch.float32) -> Any:
 
 def sharded(name: str) -> tuple[str, str]:
     """The components that large pipelines keep in shards: an encoder and the denoiser."""
-    return T5.get(name, "text_encoder_2"), "unet" if name == "sdxl" else "transformer"
+    encoder = "text_encoder" if name == "sd15" else T5.get(name, "text_encoder_2")
+    return encoder, "unet" if name in ("sd15", "sdxl") else "transformer"
 
 
 @pytest.fixture(scope="module")

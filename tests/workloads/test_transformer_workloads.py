@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.phases import Phases, denoiser
 from fixtures.measuring.observation import observe
+from fixtures.records.images import Images
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.casting import layerwise_casting
@@ -42,11 +42,7 @@ NAMES = ("sdxl", "sd3", "flux", "cogvideox-5b")
 """`tests/techniques` applies techniques to storybook and storybook-dit, a UNet and a Flux."""
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[CpuDevice]:
-    threads = torch.get_num_threads()
-    yield OffloadsToItself()
-    torch.set_num_threads(threads)
+DEVICE = OffloadsToItself()
 
 
 @cache
@@ -74,34 +70,27 @@ def _runs_here(scenario: Scenario) -> bool:
 SCENARIOS = [scenario for scenario in scenarios(NAMES) if _runs_here(scenario)]
 
 
-@pytest.fixture(scope="module")
-def references(device: CpuDevice) -> dict[str, Any]:
-    return {}
+@cache
+def reference_images(name: str) -> Images:
+    return observe(Scenario(_brief(name), CATALOGUE["fp32"]), DEVICE).images
 
 
 @pytest.mark.parametrize("case", SCENARIOS, ids=lambda case: case.id)
-def test_a_technique_is_in_effect_and_draws_the_same_image(
-    case: Scenario, device: CpuDevice, references: dict[str, Any]
-) -> None:
-    workload, name = _brief(case.workload.name), case.workload.name
-    if name not in references:
-        references[name] = observe(Scenario(workload, CATALOGUE["fp32"]), device).images
-    observation = observe(Scenario(_brief_for(case), case.technique), device)
+def test_a_technique_is_in_effect_and_draws_the_same_image(case: Scenario) -> None:
+    observation = observe(Scenario(_brief_for(case), case.technique), DEVICE)
     assert observation.inactive is None
     assert observation.left_behind == ()
     # Tiles of random weights differ visibly, and what relies on trained ones draws anything.
     relies = case.technique.for_trained or case.technique.skips
     if "vae_tiling" not in case.technique.id and not relies:
-        assert ssim(observation.images, references[name]) > 0.95
+        assert ssim(observation.images, reference_images(case.workload.name)) > 0.95
 
 
 CACHES = [scenario for scenario in SCENARIOS if scenario.technique.skips]
 
 
 @pytest.mark.parametrize("case", CACHES, ids=lambda case: case.id)
-def test_a_cache_that_is_disabled_after_half_of_the_steps_is_not_in_effect(
-    case: Scenario, device: CpuDevice
-) -> None:
+def test_a_cache_that_is_disabled_after_half_of_the_steps_is_not_in_effect(case: Scenario) -> None:
     workload = _brief_for(case)
 
     def disable_after_half(pipeline: Any) -> None:
@@ -113,7 +102,7 @@ def test_a_cache_that_is_disabled_after_half_of_the_steps_is_not_in_effect(
 
         pipeline.transformer.register_forward_pre_hook(count)
 
-    said = complaint(case.technique.id, workload, device, disable_after_half)
+    said = complaint(case.technique.id, workload, DEVICE, disable_after_half)
     assert said is not None
     assert "is expected" in said
 
@@ -128,11 +117,11 @@ def test_every_cache_of_full_size_is_tried_here() -> None:
 # Precision
 
 
-def test_fp16_leaves_the_output_layers_of_t5_in_fp32(device: CpuDevice) -> None:
+def test_fp16_leaves_the_output_layers_of_t5_in_fp32() -> None:
     technique = CATALOGUE["fp16"]
     workload = _brief("sd3")
     pipeline = workload.load(torch.float16)
-    context = ActivationContext(pipeline, Trace(), [], workload, device)
+    context = ActivationContext(pipeline, Trace(), [], workload, DEVICE)
     assert technique.activation_check(context) is None
     pipeline.text_encoder_3.half()
     complaint = technique.activation_check(context)
@@ -152,11 +141,9 @@ def test_casting_computes_in_the_workload_s_own_precision(name: str) -> None:
 # Offloading
 
 
-def test_blocks_never_bring_back_the_vae_of_a_video_so_it_is_offloaded_by_leaves(
-    device: CpuDevice,
-) -> None:
+def test_blocks_never_bring_back_the_vae_of_a_video_so_it_is_offloaded_by_leaves() -> None:
     def levels(name: str) -> dict[str, set[str]]:
-        with CATALOGUE["group_offload_block"].applied(small_workload(name), device) as pipeline:
+        with CATALOGUE["group_offload_block"].applied(small_workload(name), DEVICE) as pipeline:
             return {
                 part: {hook.config.offload_type.value for hook in group_hooks(model)}
                 for part, model in models(pipeline).items()
@@ -244,16 +231,3 @@ def test_chunks_are_one_phase_and_as_many_calls(frames: int, calls: int) -> None
     assert seen == ["vae"]
     assert phases.calls == {"vae": calls}
     assert expected_chunks(pipeline, frames) == calls
-
-
-@pytest.mark.parametrize("name", ["sd3", "flux"])
-def test_a_vae_without_a_convolution_before_its_decoder_is_seen(name: str) -> None:
-    workload = _brief(name)
-    pipeline = workload.load(torch.float32)
-    assert pipeline.vae.post_quant_conv is None
-    seen: list[str] = []
-    with Phases(pipeline, seen.append) as phases:
-        workload.draw(pipeline)
-    assert seen == ["text_encoder", "denoiser", "vae"]
-    assert phases.calls["denoiser"] == workload.call.steps
-    assert phases.calls["vae"] == 1

@@ -21,7 +21,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.image_checks import check_images
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS, Call, default_workloads, sd15
 from fixtures.workloads.calls import Drawing
-from fixtures.workloads.latents import volume
+from fixtures.workloads.latents import patches, volume
 from fixtures.workloads.twins import FRAMES, SMALL, small
 from fixtures.workloads.twins.small import BY_DEFAULT
 from tests.support.fake_device import FakeDevice
@@ -80,9 +80,9 @@ def test_a_small_copy_draws_images_that_depend_on_seed_and_prompt(name: str) -> 
         check_images(images)
         other = workload.draw(pipeline, prompt="a bowl of fruit", steps=2)
         assert not np.array_equal(images, other)
-        both = workload.draw(pipeline, batch=2, steps=2)
-        assert len(both) == 2 * call.frames
-        assert not np.array_equal(*np.split(both, 2))
+        first, second = np.split(workload.draw(pipeline, batch=2, steps=2), 2)
+        assert len(first) == call.frames
+        assert not np.array_equal(first, second)
 
 
 def test_the_images_of_a_batch_have_its_prompts_in_turn() -> None:
@@ -123,17 +123,18 @@ def test_latents_are_drawn_in_fp32_and_reach_the_denoiser_in_its_own_precision(n
 
 
 @pytest.mark.parametrize(
-    ("drawing", "own"),
+    ("drawing", "shape", "own"),
     [
         (
-            Drawing(volume(16, 8, 4), "true_cfg_scale", more={"negative_prompt": "low quality"}),
+            Drawing(patches(64, 16), "true_cfg_scale", more={"negative_prompt": "low quality"}),
+            (2, 8, 64),
             {"true_cfg_scale": 4.0, "negative_prompt": "low quality"},
         ),
-        (Drawing(volume(16, 8, 4), guidance="", films=True), {"num_frames": 9}),
+        (Drawing(volume(16, 8, 4), guidance="", films=True), (2, 16, 3, 4, 8), {"num_frames": 9}),
     ],
 )
 def test_a_pipeline_is_called_with_the_arguments_of_its_family(
-    drawing: Drawing, own: dict[str, Any]
+    drawing: Drawing, shape: tuple[int, ...], own: dict[str, Any]
 ) -> None:
     given: dict[str, Any] = {}
 
@@ -147,7 +148,7 @@ def test_a_pipeline_is_called_with_the_arguments_of_its_family(
     call = Call("a cat", width=64, height=32, steps=3, guidance_scale=4.0, batch=2, frames=9)
     assert len(drawing(Pipeline(), call)) == (18 if drawing.films else 4)
     latents = given.pop("latents")
-    assert (latents.shape, latents.dtype) == ((2, 16, 3, 4, 8), torch.bfloat16)
+    assert (latents.shape, latents.dtype) == (shape, torch.bfloat16)
     plain = {"prompt": ["a cat"] * 2, "width": 64, "height": 32, "num_inference_steps": 3}
     assert given == {**plain, "output_type": "np", **own}
 
