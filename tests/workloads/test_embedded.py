@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from functools import cache
 from typing import Any
 
@@ -18,7 +16,6 @@ from fixtures.devices.kinds import KINDS
 from fixtures.metrics.images import judge_classes
 from fixtures.records.outcome import Outcome
 from fixtures.scenarios import scenarios
-from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.image_checks import check_images
 from fixtures.verdicts.likeness import ssim
@@ -28,7 +25,6 @@ from fixtures.workloads.storybook.classifier import ASKED_BY_THE_GOAL, stored_cl
 from fixtures.workloads.storybook.workload import FURTHER
 from tests.metrics.cases import case
 from tests.support.negative_controls import wrong_prediction_type
-from tests.support.running import own_environment
 
 DIT = WORKLOADS["storybook-dit"]
 PIPELINES = ("storybook", "storybook-dit")
@@ -38,14 +34,6 @@ STORED = {
 }
 """By folder, how many files of weights it has, and how many bytes it may have."""
 CLASSIFIER_BYTES = 2 * 2**20
-LOADING = """
-import sys
-import torch
-from fixtures.workloads import WORKLOADS
-for weights in ("", "random"):
-    WORKLOADS["storybook"].with_weights(weights).load(torch.float32)
-print(*(name for name in sys.modules if name.startswith("fixtures.workloads.storybook.")))
-"""
 
 
 @cache
@@ -96,18 +84,6 @@ def test_the_vae_and_the_clip_encoder_of_the_dit_are_storybook_s() -> None:
 
 
 # Weights
-
-
-def test_loading_trained_and_random_weights_imports_no_classifier() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LOADING],
-        cwd=REPOSITORY,
-        env=own_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1].split() == ["fixtures.workloads.storybook.workload"]
 
 
 @pytest.mark.parametrize("name", PIPELINES)
