@@ -102,6 +102,8 @@ def test_it_draws_the_same_with_less_memory_and_is_undone(
         pass
     np.testing.assert_array_equal(workload_of(name).draw(pipeline), plain.images)
     assert _AttentionBackendRegistry.get_active_backend() == backend
+    blocks = chunkable_blocks(denoiser(pipeline)).values()
+    assert not any(block._chunk_size for block in blocks)  # which a picture need not show
 
 
 @pytest.mark.parametrize("name", [UNET, DIT])
