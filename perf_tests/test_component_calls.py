@@ -1,6 +1,6 @@
 """Calls each component as often as its baseline, with batches as large."""
 
-from fixtures.metrics import component_calls
+from fixtures.metrics.counts import COMPONENTS
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
 from fixtures.verdicts.case import Case
@@ -8,4 +8,4 @@ from fixtures.verdicts.case import Case
 
 def test_component_calls(observed: ScenarioRecord, case: Case, judge: Judge) -> None:
     """Guidance that is silently off halves the work, and would pass for a gain."""
-    judge(*component_calls.METRIC.judge(case, observed))
+    judge(*COMPONENTS.judge(case, observed))

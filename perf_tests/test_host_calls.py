@@ -1,6 +1,6 @@
 """Does no more on the host than its baseline: Python between the operations, and the runtime."""
 
-from fixtures.metrics import host_calls
+from fixtures.metrics.counts import HOST
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
 from fixtures.verdicts.case import Case
@@ -8,4 +8,4 @@ from fixtures.verdicts.case import Case
 
 def test_host_calls(observed: ScenarioRecord, case: Case, judge: Judge) -> None:
     """Calls repeat exactly, so a version check in a `forward` is seen where no clock sees it."""
-    judge(*host_calls.METRIC.judge(case, observed))
+    judge(*HOST.judge(case, observed))
