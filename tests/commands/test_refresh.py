@@ -28,8 +28,6 @@ from fixtures.measuring.recording import record_device, record_of
 from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import SESSIONS, Entry, LatencySession
-from fixtures.records.counts import Counts
-from fixtures.records.host_work import HostWork
 from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -41,10 +39,11 @@ from fixtures.verdicts.case import Case
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support import fake_bench
+from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.running import run_suite
-from tests.support.runs import counts, entry, host_work, latency, timing
+from tests.support.runs import entry, latency, timing
 
 WIDE = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 SCENARIO = find_scenario("storybook", "fp16")
@@ -119,7 +118,7 @@ def test_a_good_run_gives_an_entry_that_can_be_stored_and_read_again(tmp_path: P
     assert session.judged_ms == (100.0,) * refresh.SAMPLES
     assert session.hardware == HERE
     assert made.component_peak_bytes == {WHOLE: 1000, "vae": 400}
-    assert made.counts == counts(mm=10)
+    assert made.counts == counts(mm=10).beside(host_calls())
     assert made.ssim == 1.0
     assert made.recorded.reason == "why"
     store = BaselineStore(tmp_path)
@@ -207,12 +206,12 @@ def test_a_device_without_images_or_a_clock_records_the_rest() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"counts": counts(mm=11)}, "counts: two measurements differ (aten::mm"),
+        ({"counts": counts(mm=11)}, "counts: two measurements differ (operations ( aten::mm)"),
         (
-            {"host_work": host_work(601)},
-            "host calls: two measurements differ (host calls (a step): 600 and 601)",
+            {"counts": counts(mm=10).beside(host_calls(601))},
+            "host calls: two measurements differ (host calls (diffusers/model.py Model.forward)",
         ),
-        ({"counts": Counts()}, "aten::mm: 10 and 0"),
+        ({"counts": host_calls()}, "operations ( aten::mm): 10 and 0"),
         ({"component_peak_bytes": {WHOLE: 1001, "vae": 400}}, "memory: two measurements differ"),
     ],
 )
@@ -311,20 +310,19 @@ def test_an_impossible_figure_is_refused(changes: Any) -> None:
     ("lost", "what"),
     [
         ({"component_peak_bytes": {}}, "memory"),
-        ({"counts": Counts()}, "counts"),
-        ({"host_work": HostWork()}, "host calls"),
+        ({"counts": host_calls()}, "counts"),
+        ({"counts": counts(mm=10)}, "host calls"),
     ],
 )
 def test_a_measurement_that_lost_what_the_entry_has_is_refused(
     lost: dict[str, Any], what: str
 ) -> None:
-    before = replace(recorded(), host_work=host_work(10))
-    seen = {"host_work": host_work(10), **lost}
-    refused = refusal(observation(**seen), stored=before)
+    before = recorded()
+    refused = refusal(observation(**lost), stored=before)
     assert refused.outcome is Outcome.BROKEN
     assert f"{what}: nothing was measured, but the stored entry has figures" in str(refused)
-    assert recorded(observation(**seen)), "a first record needs no figure of before"
-    assert recorded(observation(host_work=host_work(10)), stored=before)
+    assert recorded(observation(**lost)), "a first record needs no figure of before"
+    assert recorded(observation(), stored=before)
 
 
 @pytest.mark.parametrize("judged_ms", [0.0, -1.0, math.nan, math.inf])
@@ -365,7 +363,7 @@ def session(hardware: Mapping[str, Any] = HERE, by: float = 1.0, **changes: Any)
 def stored_on(*kinds: Mapping[str, Any], **changes: Any) -> Entry:
     """An entry of the work that `recorded` counts, with a session of each of these kinds."""
     sessions = tuple(session(kind, date=str(day)) for day, kind in enumerate(kinds))
-    return entry(**{"latency": sessions, "counts": counts(mm=10), **changes})
+    return entry(**{"latency": sessions, "counts": counts(mm=10).beside(host_calls()), **changes})
 
 
 def test_a_session_is_added_to_those_of_its_kind_and_no_other_is_touched() -> None:
@@ -448,13 +446,11 @@ def test_refreshes_in_any_order_keep_each_kind_to_itself(
 def test_the_differences_say_old_and_new_of_every_figure() -> None:
     old = entry()
     session = latency((0.5,))
-    new = entry(latency=(session,), counts=counts(mm=1), ssim=None, host_work=host_work(610))
+    new = entry(latency=(session,), counts=counts(mm=1).beside(host_calls(610)), ssim=None)
     assert refresh.differences(SCENARIO, old, new) == (
         f"{SCENARIO.id}: latency 100 ms -> 50 ms, ratio x1.000 -> x0.500, peak 512.00 MiB, "
-        "SSIM 0.9950 -> none, 3 counts changed, Python calls per step 600 -> 610"
-    )
-    assert "1 count changed" in refresh.differences(
-        SCENARIO, old, replace(old, counts=replace(old.counts, totals={"operations": 1}))
+        "SSIM 0.9950 -> none, operations 1,400 -> 1 (-1,399, -99.9 %), "
+        "host calls (a step) 600 -> 610 (+10, +1.7 %)"
     )
     assert refresh.differences(SCENARIO, None, new) == f"{SCENARIO.id}: new"
 
@@ -489,8 +485,8 @@ def test_the_command_adds_a_session_of_another_machine_and_drops_those_of_other_
     assert added.latency[1].ratios[0] == pytest.approx(1.5 * first.latency[0].ratios[0], rel=1e-4)
     assert "latency none -> " in said
     changed, said = refreshed(tmp_path, reason="one more", FAKE_MORE="storybook-bf16", **other)
-    assert changed.counts.operations["aten::mm"] == first.counts.operations["aten::mm"] + 1
-    assert "2 counts changed" in said
+    assert changed.counts.total("operations") == first.counts.total("operations") + 1
+    assert "(+1, " in said
     assert [one.hardware for one in changed.latency] == [added.latency[1].hardware]
 
 

@@ -19,12 +19,11 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, RunRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
+from tests.support.counting import counts, host_calls
 from tests.support.odd import ODD, Place, places, spoilt
 from tests.support.runs import (
     HARDWARE,
     SOFTWARE,
-    counts,
-    host_work,
     run_record,
     scenario_record,
     timing,
@@ -38,8 +37,7 @@ TIMELINE = Timeline(
 RUN = run_record(
     scenario_record(
         "fp16",
-        counts=counts(mm=3),
-        host_work=host_work(),
+        counts=counts(mm=3).beside(host_calls()),
         component_peak_bytes={"whole": 7 << 20, "vae": 5},
         reference_peak_bytes=9 << 20,
         ssim=0.5,

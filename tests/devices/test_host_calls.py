@@ -22,22 +22,24 @@ from hypothesis import strategies as st
 from fixtures.devices import open_device
 from fixtures.devices.host_calls import HostCallCounter
 from fixtures.devices.ledger import StorageLedger
-from fixtures.records.host_work import (
+from fixtures.records.counts import (
     COLLECTIONS,
     EMPTY_CACHE,
     EVENTS,
+    HOST_CALLS,
     MOVES,
     OPENED,
     PINNED,
     PINNED_BYTES,
     PROCESSES,
     READ_BYTES,
+    RUNTIME,
     STANDARD_CALLS,
     STREAMS,
     SYNCHRONIZE,
     THREADS,
-    Calls,
-    HostWork,
+    Counts,
+    Row,
 )
 
 SOURCE = """
@@ -97,11 +99,20 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         sys.path.remove(str(folder))
 
 
-def counted(function: object, *arguments: object, step: object = None) -> HostWork:
+FILE = "hostlib/inner/__init__.py"
+
+
+def counted(function: object, *arguments: object, step: object = None) -> Counts:
     counter = HostCallCounter(("hostlib", "torch"), step)  # type: ignore[arg-type]
     with counter:
         function(*arguments)  # type: ignore[operator]
-    return counter.work()
+    return counter.counts()
+
+
+def runtime(function: object, *arguments: object) -> dict[str, int]:
+    """Calls of the runtime, of which each has no parts."""
+    seen = counted(function, *arguments)
+    return {kind: seen.total(kind) for kind in RUNTIME if seen.total(kind)}
 
 
 @settings(max_examples=8)  # a second each, where much has been imported
@@ -109,9 +120,8 @@ def counted(function: object, *arguments: object, step: object = None) -> HostWo
 def test_functions_and_the_builtins_they_call_are_counted(library: ModuleType, times: int) -> None:
     work = counted(library.work, times)
     # `work` once and `leaf` each time; two ranges are types, and `len` is the only builtin.
-    assert work.call.packages == {"hostlib": Calls(functions=1 + times, builtins=times)}
-    leaf = {"hostlib/inner/__init__.py:leaf": 2 * times} if times else {}
-    assert work.call.functions == {**leaf, "hostlib/inner/__init__.py:work": 1}
+    leaf = {Row(HOST_CALLS, "leaf", FILE): 2 * times} if times else {}
+    assert work.tally == {**leaf, Row(HOST_CALLS, "work", FILE): 1}
     assert work.python == "{}.{}".format(*sys.version_info)
 
 
@@ -120,27 +130,22 @@ def test_work_of_the_standard_library_counts_for_its_caller(library: ModuleType)
         inspect.signature(mine)  # the suite's own
 
     assert not counted(mine)
-    call, bare = counted(library.signature).call, counted(library.leaf, ()).call
-    calls = call.packages["hostlib"]
-    assert (calls.functions, calls.builtins) == (1, 0)
-    assert calls.standard == call.figures()[STANDARD_CALLS] > 20
-    assert STANDARD_CALLS not in bare.figures()
+    seen = counted(library.signature)
+    assert seen.total(HOST_CALLS) == 1
+    assert seen.rows[Row(STANDARD_CALLS, "hostlib")].in_all > 20
+    assert STANDARD_CALLS not in counted(library.leaf, ()).kinds
 
 
 def test_what_costs_more_than_a_call_is_counted(library: ModuleType) -> None:
     library.costly()
-    runtime = counted(library.costly).call.runtime
-    assert {name: runtime[name] for name in (COLLECTIONS, THREADS, PROCESSES)} == {
-        COLLECTIONS: 1,
-        THREADS: 1,
-        PROCESSES: 1,
-    }
+    seen = counted(library.costly)
+    assert [seen.total(kind) for kind in (COLLECTIONS, THREADS, PROCESSES)] == [1, 1, 1]
 
     def mine() -> None:
         gc.collect()
         threading.Thread(target=int).start()
 
-    assert not counted(mine).call.runtime
+    assert not runtime(mine)
 
 
 def test_other_packages_and_the_suite_s_own_calls_are_not_counted(library: ModuleType) -> None:
@@ -151,25 +156,24 @@ def test_other_packages_and_the_suite_s_own_calls_are_not_counted(library: Modul
         more.work(5)
         gc.isenabled()
 
-    work = counted(mine)
-    assert not work
-    assert work.call.functions == {}
+    assert not counted(mine)
 
 
 def test_what_lies_between_the_last_two_steps_is_a_step(library: ModuleType) -> None:
     scheduler = library.Scheduler()
     work = counted(scheduler.loop, 4, step=scheduler.step)
-    assert work.steps == 4
-    # The last step has one call of `leaf` more than the others: 4, `work`, and the step before.
-    assert work.step.packages == {"hostlib": Calls(functions=4 + 1 + 1, builtins=4)}
-    assert work.call.packages == {"hostlib": Calls(functions=1 + 3 * 4 + 1 + 2 * 4, builtins=13)}
+    assert work.host_steps == 4
+    # The last step has one call of `leaf` more than the others: 4, `work`, and the step before;
+    # and a builtin in each `leaf`.
+    assert work.step_total(HOST_CALLS) == 4 + 1 + 1 + 4
+    assert work.total(HOST_CALLS) == 1 + 3 * 4 + 1 + 2 * 4 + 13
 
 
 def test_without_two_steps_no_step_is_known(library: ModuleType) -> None:
     scheduler = library.Scheduler()
     work = counted(scheduler.loop, 1, step=scheduler.step)
-    assert (work.steps, work.step.packages) == (1, {})
-    assert counted(library.work, 2).steps == 0
+    assert (work.host_steps, work.step_total(HOST_CALLS)) == (1, 0)
+    assert counted(library.work, 2).host_steps == 0
 
 
 def test_garbage_is_collected_before_and_not_meanwhile(library: ModuleType) -> None:
@@ -216,7 +220,7 @@ def test_other_threads_are_not_counted(library: ModuleType) -> None:
         thread.start()
         thread.join()
 
-    assert "hostlib" not in counted(elsewhere).call.packages
+    assert HOST_CALLS not in counted(elsewhere).kinds
 
 
 # The runtime
@@ -224,8 +228,8 @@ def test_other_threads_are_not_counted(library: ModuleType) -> None:
 
 def test_a_move_is_counted_whether_or_not_anything_moves() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
-    work = counted(lambda: (module.to("cpu"), module.to(torch.float64), module.cpu()))
-    assert work.call.runtime == {MOVES: 3}
+    moves = runtime(lambda: (module.to("cpu"), module.to(torch.float64), module.cpu()))
+    assert moves == {MOVES: 3}
 
 
 def test_caches_waits_streams_and_events_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +258,7 @@ def test_caches_waits_streams_and_events_are_counted(monkeypatch: pytest.MonkeyP
         torch.cuda.Event()
         torch.cuda.synchronize()
 
-    assert counted(call).call.runtime == {EMPTY_CACHE: 1, EVENTS: 1, STREAMS: 1, SYNCHRONIZE: 2}
+    assert runtime(call) == {EMPTY_CACHE: 1, EVENTS: 1, STREAMS: 1, SYNCHRONIZE: 2}
 
 
 def test_pinned_memory_is_counted_with_its_bytes() -> None:
@@ -270,8 +274,7 @@ def test_pinned_memory_is_counted_with_its_bytes() -> None:
         except RuntimeError:
             """It cannot be pinned without an accelerator, and was asked for."""
 
-    runtime = counted(call).call.runtime
-    assert (runtime[PINNED], runtime[PINNED_BYTES]) == (1, 12)
+    assert runtime(call) == {PINNED: 1, PINNED_BYTES: 12}
 
 
 def test_files_are_counted_with_the_bytes_that_are_read(
@@ -279,9 +282,9 @@ def test_files_are_counted_with_the_bytes_that_are_read(
 ) -> None:
     path = tmp_path / "weights.safetensors"
     safetensors.torch.save_file({"a": torch.zeros(100)}, path)
-    runtime = counted(safetensors.torch.load_file, path).call.runtime
-    assert runtime == {OPENED: 1, READ_BYTES: path.stat().st_size}
-    assert counted(library.read, path).call.runtime == {OPENED: 1}
+    read = runtime(safetensors.torch.load_file, path)
+    assert read == {OPENED: 1, READ_BYTES: path.stat().st_size}
+    assert runtime(library.read, path) == {OPENED: 1}
 
 
 # The same in every process
@@ -293,8 +296,8 @@ from fixtures.devices import open_device
 from fixtures.measuring.observation import observe
 from fixtures.scenarios import find_scenario
 for name in sys.argv[1:]:
-    work = observe(find_scenario("storybook", name), open_device("cpu")).host_work
-    print(name, sorted(work.labelled().items()), sorted(work.call.functions.items()))
+    counts = observe(find_scenario("storybook", name), open_device("cpu")).counts
+    print(name, sorted(counts.rows.items()))
 """
 
 
@@ -328,5 +331,5 @@ def test_an_operation_that_a_library_wrote_in_python_counts_within_a_ledger_too(
     plain = counted(torch.ops.perf_tests.twice, torch.ones(3))
     with StorageLedger() as ledger:
         work = counted(torch.ops.perf_tests.twice, torch.ones(3))
-    assert ledger.operations["perf_tests::twice"] == 1
-    assert work.call.packages["hostlib"] == plain.call.packages["hostlib"] == Calls(3, 2)
+    assert sum(n for row, n in ledger.tally.items() if row.name == "perf_tests::twice") == 1
+    assert work.total(HOST_CALLS) == plain.total(HOST_CALLS) == 3 + 2

@@ -18,6 +18,7 @@ from fixtures.records.counts import (
     LAUNCHES,
     SYNCS,
     Counts,
+    Row,
 )
 
 
@@ -51,9 +52,9 @@ SPAN = {**event("user_annotation", CALL, at=0.0), "dur": 10.0}
     ],
 )
 def test_each_event_counts_as_what_it_is(seen: dict[str, Any], expected: dict[str, int]) -> None:
-    totals = counted([seen, SPAN]).totals
-    assert totals.keys() == set(COUNTED)
-    assert {name: count for name, count in totals.items() if count} == expected
+    totals = counted([seen, SPAN])
+    assert totals.kinds == set(COUNTED)
+    assert {kind: totals.total(kind) for kind in COUNTED if totals.total(kind)} == expected
 
 
 def test_a_trace_without_the_call_is_refused() -> None:
@@ -71,4 +72,4 @@ def test_a_real_trace_is_understood() -> None:
     found = count(call, lambda: waited.append("wait"))
     assert waited == ["wait", "call", "wait"]
     # A CPU launches no kernels: that the call was found is what this shows.
-    assert found == Counts(totals=dict.fromkeys(COUNTED, 0))
+    assert found == Counts.of({Row(kind): 0 for kind in COUNTED})

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from fixtures.devices.ledger import StorageLedger
-from fixtures.records.counts import OPERATIONS
+from fixtures.records.counts import COMPUTE, OPERATIONS, Counts
 from fixtures.records.run import WHOLE
+from tests.support.counting import operations_of
 
 KIB = 1024
 
@@ -52,10 +53,9 @@ def test_operations_are_counted_and_matrix_operations_by_their_dtype() -> None:
     with StorageLedger() as ledger:
         square @ square
         (square.bfloat16() @ square.bfloat16()).float()
-    counts = ledger.counts()
-    assert counts.operations == {"aten::mm": 2, "aten::_to_copy": 3}
-    assert counts.totals == {OPERATIONS: 5}
-    assert counts.compute_dtypes == {"float32": 1, "bfloat16": 1}
+    counts = Counts.of(ledger.tally)
+    assert counts.by_name(OPERATIONS) == {"aten::mm": 2, "aten::_to_copy": 3}
+    assert counts.by_name(COMPUTE) == {"float32": 1, "bfloat16": 1}
 
 
 def test_operations_are_told_by_the_kind_of_module_that_called_them() -> None:
@@ -78,13 +78,12 @@ def test_operations_are_told_by_the_kind_of_module_that_called_them() -> None:
         with contextlib.suppress(ValueError):
             Raising()()
         values + 1
-    assert ledger.origins == {
+    assert operations_of(Counts.of(ledger.tally)) == {
         "aten::t in Block": 1,
         "aten::mm in Block": 1,  # not in Linear, which everything has
         "aten::add in Block": 1,
         "aten::add in the pipeline": 1,
     }
-    assert ledger.origins.total() == ledger.counts().totals[OPERATIONS]
 
 
 def test_the_collector_is_on_again_after_an_error() -> None:

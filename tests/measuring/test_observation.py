@@ -20,12 +20,12 @@ from fixtures.measuring.observation import (
     observe,
 )
 from fixtures.metrics.faults import CARRIED_OVER, STATE
-from fixtures.records.host_work import HostWork
+from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Row
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
+from tests.support.counting import counted, counts
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, STEPS, fake_scenario
-from tests.support.runs import counts
 
 pytestmark = pytest.mark.usefixtures("no_garbage")
 
@@ -39,7 +39,6 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         trace=Trace(
             component_peak_bytes={WHOLE: 1000},
             counts=counts(mm=3),
-            origins={"Linear": 3},
             leak="a call left 2.00 MiB allocated",
             bound_s=0.5,
         )
@@ -59,16 +58,14 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
     assert replace(seen, images=IMAGES) == Observation(
         scenario="fake-tried",
         component_peak_bytes={WHOLE: 1000},
-        counts=counts(mm=3),
+        counts=replace(counts(mm=3), python="{}.{}".format(*sys.version_info)),
         call_s=7.0,
         images=IMAGES,
         inactive=None,
         carried_over="",
         left_behind=(),
-        origins={"Linear": 3},
         bound_s=0.5,
         leak="a call left 2.00 MiB allocated",
-        host_work=HostWork(python="{}.{}".format(*sys.version_info)),
     )
     assert device.released == 1
 
@@ -82,7 +79,7 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
 
     device = FakeDevice(trace=Trace(component_peak_bytes={WHOLE: 1000}), counted=counts(mm=5))
     scenario = fake_scenario(drawn)
-    assert observe(scenario, device).counts == counts(mm=5)
+    assert observe(scenario, device).counts.by_name(OPERATIONS) == {"aten::mm": 5}
     few: dict[str, Any] = {"steps": scenario.workload.representative_steps}
     assert calls[2:] == [few, {**few, **ANOTHER}]
 
@@ -130,13 +127,13 @@ def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
     scenario = fake_scenario(drawn, scheduler=scheduler)
     assert scenario.workload.call.steps == 4
     monkeypatch.setattr(scenario.workload, "representative_steps", telling)
-    work = observe(scenario, FakeDevice(lacks=lacks)).host_work
+    seen = observe(scenario, FakeDevice(lacks=lacks)).counts
     assert calls == [telling, 4, *(1 + (telling != 4)) * [telling]]
-    assert work.steps == telling
-    assert ("torch" in work.call.packages) == (not lacks)
+    assert seen.host_steps == telling
+    assert (TORCH_CALLS in seen.kinds) == (not lacks)
     if not lacks:
-        identities = work.call.functions["torch/nn/modules/linear.py:Identity.forward"]
-        assert identities == telling
+        identity = Row(TORCH_CALLS, "Identity.forward", "torch/nn/modules/linear.py")
+        assert seen.rows[identity].in_all == telling
 
 
 def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
@@ -147,8 +144,8 @@ def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
             scheduler.step()
         return IMAGES
 
-    work = observe(fake_scenario(drawn, scheduler=scheduler, skips=True), FakeDevice()).host_work
-    assert work.steps == STEPS
+    scenario = fake_scenario(drawn, scheduler=scheduler, skips=True)
+    assert observe(scenario, FakeDevice()).counts.host_steps == STEPS
 
 
 # What a call leaves to the next one
@@ -234,8 +231,10 @@ class Growing(FakeDevice):
         """What was counted is told once the call has ended."""
         trace, self.observed = Trace(counts=counts(mm=1)), self.observed + 1
         yield trace
-        trace.origins = {"aten::mm in Linear": 9, "aten::clone in Linear": self.observed}
-        trace.figures["component calls"] = {"text_encoder (batch of 1)": min(self.observed, 2)}
+        trace.counts = counted(
+            operations={"aten::mm in Linear": 9, "aten::clone in Linear": self.observed},
+            components={"text_encoder (batch of 1)": min(self.observed, 2)},
+        )
 
 
 @pytest.mark.parametrize("images", ["", "a simulated call draws none"])
@@ -261,7 +260,8 @@ def test_what_a_longer_prompt_does_more_is_no_fault(grows: bool) -> None:
             trace, before = Trace(counts=counts(mm=1)), len(drawn.calls)
             yield trace
             longer = "prompt" not in drawn.calls[-1]
-            trace.origins = {"aten::equal": int(longer or (grows and before > 0))}
+            more = int(longer or (grows and before > 0))
+            trace.counts = counted(operations={"aten::mm": 1, "aten::equal": more})
 
     seen = observe(fake_scenario(drawn), Comparing())
     more = "a later call of the same pipeline does more than its first: equal +1"
@@ -284,6 +284,9 @@ def test_a_failure_says_which_call_failed(fails_at: int, name: str) -> None:
     assert caught.value.reason == f"raised KeyError: 'unet' ({name})"
 
 
+CLONE = {"aten::clone in UNet": 1}
+
+
 class Scheduler:
     """Steps from latents to latents."""
 
@@ -298,9 +301,8 @@ def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
     class Counting(FakeDevice):
         @contextlib.contextmanager
         def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-            trace = Trace(counts=counts(clone=1))
-            trace.reading = lambda: (counts(clone=cloned), {"aten::clone in UNet": cloned})
-            trace.figures["component calls"] = {"denoiser (batch of 2)": STEPS}
+            trace = Trace(counts=counted({}, CLONE, components={"denoiser (batch of 2)": STEPS}))
+            trace.reading = lambda: {Row(OPERATIONS, "aten::clone", "UNet"): cloned}
             yield trace
 
     def drawn(steps: int, **changes: Any) -> Any:
@@ -312,9 +314,8 @@ def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
         return IMAGES
 
     seen = observe(fake_scenario(drawn, scheduler=scheduler), Counting())
-    assert seen.step_counts == counts(clone=2)
-    assert seen.step_origins == {"aten::clone in UNet": 2}
-    assert seen.figures["component calls"] == {
+    assert seen.counts.rows[Row(OPERATIONS, "aten::clone", "UNet")] == (1, 2)
+    assert seen.counts.by_name(COMPONENT_CALLS) == {
         "denoiser (batch of 2)": STEPS,
         "scheduler (batch of 3)": STEPS,
     }

@@ -1,85 +1,392 @@
-"""The common form of a metric of counts: stored, judged, compared, without anything of its own."""
+"""Exact metrics: what of a table of counts is a verdict, and which causes are named."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fixtures.metrics.exact import exact_metric
+from fixtures.metrics.counts import (
+    COMPONENTS,
+    COUNTS,
+    HOST,
+    HOST_CALLS_A_STEP,
+    STORED_HOST_CALLS,
+    samples_of,
+)
+from fixtures.metrics.exact import ExactMetric
+from fixtures.records.counts import (
+    BYTES_MOVED,
+    BYTES_TO_DEVICE,
+    COPIES_TO_DEVICE,
+    COPIES_TO_HOST,
+    EMPTY_CACHE,
+    FLOPS,
+    HOST_CALLS,
+    LAUNCHES,
+    OPERATIONS,
+    PINNED_BYTES,
+    SYNCS,
+    Counts,
+    Row,
+)
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.run import ScenarioRecord
-from fixtures.verdicts.case import Case, SideCase
-from fixtures.verdicts.compared import Sides
+from fixtures.verdicts.case import SideCase
+from fixtures.verdicts.compared import ComparedFigure, Sides
 from fixtures.verdicts.limits import Limits
+from tests.metrics.cases import SCENARIO, case
+from tests.support.counting import counted, counts, host_calls, with_functions
 from tests.support.runs import entry, scenario_record
 
-METRIC = exact_metric("graphs", "graphs")
-STORED = {"blocks": 100, "whole": 40}
+BASE = counted(
+    {OPERATIONS: 0, BYTES_MOVED: 2**30},
+    {"aten::mm in Attention": 1000, "aten::add in Attention": 400},
+    compute={"float16": 1000},
+    waits={"diffusers/x.py:step (item)": 2},
+    copies={"diffusers/x.py:step (to the device)": 3},
+    copied_bytes={"diffusers/x.py:step (to the device)": 3 * 2**20},
+)
+STORED = host_calls(a_step=600, torch_a_step=5000, once=300)
+"""Three steps; 2 % of a step of the libraries is 12, of torch 100."""
 
 
-def record(counts: Mapping[str, int]) -> ScenarioRecord:
-    return scenario_record("fp16", figures={"graphs": counts} if counts else {})
-
-
-def judged(now: Mapping[str, int], stored: Mapping[str, int] | None = STORED) -> Verdict:
-    known = None if stored is None else entry(figures={"graphs": stored} if stored else {})
-    [verdict] = METRIC.judge(Case("storybook-fp16", known, {}), record(now))
+def judged(
+    now: Counts, stored: Counts = BASE, metric: ExactMetric = COUNTS, **changes: Any
+) -> Verdict:
+    on = case(entry=entry(counts=stored), **changes)
+    [verdict] = metric.judge(on, scenario_record("fp16", counts=now))
     return verdict
+
+
+def compared(
+    head: Counts, base: Counts = BASE, metric: ExactMetric = COUNTS, **limits: Any
+) -> dict[str, ComparedFigure]:
+    sides = Sides(
+        SideCase(SCENARIO, None, {}),
+        scenario_record("fp16", counts=base),
+        scenario_record("fp16", counts=head),
+        Limits(**limits),
+    )
+    return {figure.verdict.metric: figure for figure in metric.compare(sides)}
+
+
+def plus(counts: Counts, row: Row, number: int) -> Counts:
+    tally = {each: n for each, n in counts.tally.items() if each != Row(row.kind)}
+    return Counts.of({**tally, row: tally.get(row, 0) + number})
+
+
+# Against a baseline
+
+
+@pytest.mark.parametrize(
+    ("row", "number", "outcome", "named"),
+    [
+        (Row(OPERATIONS, "aten::mm", "Attention"), 1, Outcome.REGRESSION, "mm +1 in Attention"),
+        (Row(OPERATIONS, "aten::mm", "Attention"), -1, Outcome.IMPROVEMENT, "mm -1 in Attention"),
+        (Row(OPERATIONS, "aten::clone", "Unet"), 1, Outcome.REGRESSION, "clone +1 in Unet"),
+        (Row(FLOPS), 1, Outcome.REGRESSION, "flops 0 -> 1"),
+        (Row("compute", "float32"), 1, Outcome.REGRESSION, "compute (float32) 0 -> 1"),
+        (Row(SYNCS, "item", "a.py:f"), 1, Outcome.REGRESSION, "a.py:f (item) +1"),
+        (Row(COPIES_TO_DEVICE, "", "a.py:f"), 1, Outcome.REGRESSION, "copy to the device +1 at a"),
+        (Row(BYTES_TO_DEVICE, "", "a.py:f"), 8, Outcome.REGRESSION, "+8 bytes at a.py:f"),
+    ],
+)
+def test_each_count_is_judged_exactly_and_its_cause_named(
+    row: Row, number: int, outcome: Outcome, named: str
+) -> None:
+    assert judged(BASE).outcome is Outcome.PASS
+    verdict = judged(plus(BASE, row, number))
+    assert verdict.outcome is outcome
+    assert named in verdict.sentence
+    assert verdict.detail in verdict.sentence
+
+
+def test_less_of_one_does_not_make_up_for_more_of_another() -> None:
+    other_kind = counts(mm=999, add=401)
+    verdict = judged(other_kind, counts(mm=1000, add=400))
+    assert verdict.outcome is Outcome.REGRESSION
+    assert "operations 1,400 as before, but others: add +1, mm -1" in verdict.sentence
+    elsewhere = counted({OPERATIONS: 5}, waits={"b.py:g (item)": 2})
+    here = counted({OPERATIONS: 5}, waits={"a.py:f (item)": 2})
+    assert judged(elsewhere, here).outcome is Outcome.REGRESSION
+    assert not {f.verdict.outcome for f in compared(elsewhere, here).values()} - {Outcome.PASS}
+
+
+def test_a_module_that_is_renamed_calls_what_it_called() -> None:
+    renamed = counted({}, {"aten::mm in SelfAttention": 1000, "aten::add in SelfAttention": 400})
+    stored = {"aten::mm in Attention": 1000, "aten::add in Attention": 400}
+    assert judged(renamed, counted({}, stored)).outcome is Outcome.PASS
+    verdict = judged(renamed, counted({}, {**stored, "aten::mm in Attention": 999}))
+    assert "operations 1,399 -> 1,400 (+1, +0.1 %): mm +1 in SelfAttention;" in verdict.sentence
+
+
+def test_a_sentence_names_five_changes_and_three_causes() -> None:
+    more = {f"aten::op{number} in M": number + 1 for number in range(6)}
+    everything = counted(
+        {BYTES_MOVED: 1, FLOPS: 1, LAUNCHES: 1, "fills": 1},
+        more,
+        waits={"a.py:f (item)": 1},
+        copies={"a.py:f (to the host)": 1},
+    )
+    sentence = judged(everything, counts(mm=1)).sentence
+    assert "op5 +6 in M, op4 +5 in M, op3 +4 in M and 4 more" in sentence
+    assert "; 2 more;" in sentence
+
+
+def test_an_entry_without_places_of_copies_is_judged_by_what_it_has() -> None:
+    place = "diffusers/x.py:step (to the device)"
+    now = counted({OPERATIONS: 9}, copies={place: 3}, copied_bytes={place: 64})
+    earlier = counted({OPERATIONS: 9, COPIES_TO_DEVICE: 3, BYTES_TO_DEVICE: 64, SYNCS: 0})
+    assert judged(now, earlier).outcome is Outcome.PASS
+    more = counted({OPERATIONS: 9}, copies={place: 4}, copied_bytes={place: 64})
+    assert judged(more, earlier).outcome is Outcome.REGRESSION
+    # It was stored when no copy to the device waited.
+    waiting = now.beside(counted(waits={"diffusers/x.py:step (copy to the device)": 3}))
+    assert judged(waiting, earlier).outcome is Outcome.PASS
+    assert judged(waiting, now).outcome is Outcome.REGRESSION
+
+
+@pytest.mark.parametrize(
+    ("now", "measured"),
+    [(BASE, 1400), (counted({LAUNCHES: 7}), 7), (counted({LAUNCHES: 7, OPERATIONS: 5}), 5)],
+)
+def test_operations_or_launches_stand_for_all_counts(now: Counts, measured: int) -> None:
+    verdict = judged(now)
+    assert (verdict.measured, verdict.baseline) == (measured, 1400)
+
+
+@pytest.mark.parametrize(
+    ("metric", "own", "other"),
+    [
+        (COUNTS, BASE, host_calls()),
+        (HOST, host_calls(), BASE),
+        (COMPONENTS, counted(components={"vae": 1}), BASE),
+    ],
+)
+def test_what_was_not_counted_is_broken_or_not_judged(
+    metric: ExactMetric, own: Counts, other: Counts
+) -> None:
+    assert judged(own, own, metric).outcome is Outcome.PASS
+    assert judged(other, own, metric).outcome is Outcome.BROKEN
+    assert judged(other, other, metric).outcome is Outcome.NOT_JUDGED
+    older = judged(own, other, metric)
+    assert older.outcome is Outcome.NOT_JUDGED
+    assert "is older than this metric; renew it with: nox -s refresh" in older.sentence
+    [missing] = metric.judge(case(entry=None), scenario_record("fp16", counts=own))
+    assert missing.outcome is Outcome.NO_BASELINE
+    compiled = judged(other, own, metric, compiled=True)
+    assert "compiled code cannot be counted" in compiled.sentence
+    assert compared(other, own, metric) == {}
+
+
+# Head against base
+
+
+@pytest.mark.parametrize(
+    ("more", "limits", "outcome"),
+    [
+        (14, {}, Outcome.PASS),
+        (15, {}, Outcome.REGRESSION),
+        (-14, {}, Outcome.PASS),
+        (-15, {}, Outcome.IMPROVEMENT),
+        (1, {"exact": True}, Outcome.REGRESSION),
+        (28, {"allowed": 0.02}, Outcome.PASS),
+    ],
+)
+def test_between_two_sides_the_material_changes_are_verdicts(
+    more: int, limits: Mapping[str, Any], outcome: Outcome
+) -> None:
+    figure = compared(plus(BASE, Row(OPERATIONS, "aten::mm", "Attention"), more), **limits)[
+        OPERATIONS
+    ]
+    assert figure.verdict.outcome is outcome
+    assert (figure.base, figure.head) == (1400, 1400 + more)
+    assert figure.note == f"mm {more:+} in Attention"
+
+
+def test_equal_sides_show_one_figure_that_passes() -> None:
+    [figure] = compared(BASE).values()
+    assert (figure.base, figure.head, figure.is_shown) == (1400, 1400, False)
+    [figure] = compared(STORED, STORED, HOST).values()
+    assert (figure.verdict.metric, figure.base, figure.is_shown) == (
+        "host calls (a step)",
+        600,
+        False,
+    )
+
+
+@pytest.mark.parametrize(("limit", "outcome"), [({}, Outcome.REGRESSION), ({"allowed": 0.3}, "")])
+def test_operations_of_one_kind_do_not_make_up_for_another(limit: Any, outcome: Any) -> None:
+    base, head = counts(mm=10, add=4), counts(mm=6, add=4, clone=4)
+    verdict = compared(head, base, **limit)[OPERATIONS].verdict
+    assert verdict.outcome is (outcome or Outcome.PASS)
+    assert "mm -4" in verdict.sentence
+
+
+def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
+    def outcome(kind: str, now: int) -> Outcome:
+        base, head = (counted({OPERATIONS: 1, kind: number}) for number in (4, now))
+        figures = compared(head, base, steps=3)
+        return figures[kind].verdict.outcome if kind in figures else Outcome.PASS
+
+    for kind in (SYNCS, COPIES_TO_DEVICE, COPIES_TO_HOST):
+        assert [outcome(kind, now) for now in (4, 6, 7, 1)] == [
+            Outcome.PASS,
+            Outcome.PASS,
+            Outcome.REGRESSION,
+            Outcome.IMPROVEMENT,
+        ]
+
+
+def test_products_in_another_dtype_are_more_there_and_no_gain_here() -> None:
+    head = plus(counted({}, {"aten::mm": 1000}, compute={"float16": 900}), Row("compute", "b"), 100)
+    figures = compared(head, counted({}, {"aten::mm": 1000}, compute={"float16": 1000}))
+    assert figures["compute (b)"].verdict.outcome is Outcome.REGRESSION
+    assert "compute (float16)" not in figures
+    fewer = compared(counted({}, {"aten::mm": 1}, compute={"float16": 900}), BASE)
+    assert fewer["compute (float16)"].verdict.outcome is Outcome.IMPROVEMENT
+
+
+def test_bytes_are_printed_as_bytes_and_copies_with_theirs() -> None:
+    place = "diffusers/y.py:f (to the device)"
+    more = BASE.beside(counted(copies={place: 2}, copied_bytes={place: 2**20}))
+    figures = compared(more)
+    assert figures[BYTES_TO_DEVICE].texts[:2] == ("3.00 MiB", "4.00 MiB")
+    assert figures[BYTES_TO_DEVICE].note == "copy to the device +2, +1.00 MiB, at diffusers/y.py:f"
+
+
+# The host's work
 
 
 @pytest.mark.parametrize(
     ("now", "outcome"),
     [
         (STORED, Outcome.PASS),
-        ({"blocks": 101, "whole": 40}, Outcome.REGRESSION),
-        ({"blocks": 100, "whole": 40, "new": 1}, Outcome.REGRESSION),
-        # Less of one does not make up for more of another.
-        ({"blocks": 50, "whole": 41}, Outcome.REGRESSION),
-        ({"blocks": 95, "whole": 40}, Outcome.IMPROVEMENT),
-        ({"blocks": 10, "whole": 4}, Outcome.BROKEN),
-        ({}, Outcome.BROKEN),
+        (host_calls(a_step=612), Outcome.PASS),
+        (host_calls(a_step=613), Outcome.REGRESSION),
+        (host_calls(a_step=588), Outcome.PASS),
+        (host_calls(a_step=587), Outcome.IMPROVEMENT),
+        (host_calls(torch_a_step=5100), Outcome.PASS),
+        (host_calls(torch_a_step=5101), Outcome.REGRESSION),
+        (host_calls(torch_a_step=4899), Outcome.IMPROVEMENT),
+        # In all 2,100: 2 % of it is 42, ten a step are 30.
+        (host_calls(once=342), Outcome.PASS),
+        (host_calls(once=343), Outcome.REGRESSION),
+        # One worse and one better is worse.
+        (host_calls(a_step=700, torch_a_step=4000), Outcome.REGRESSION),
+        (host_calls(runtime={EMPTY_CACHE: 1}), Outcome.REGRESSION),
+        # Not counted when it was stored.
+        (host_calls(standard=1000), Outcome.PASS),
     ],
 )
-def test_any_change_of_a_count_is_a_verdict(now: Mapping[str, int], outcome: Outcome) -> None:
-    assert judged(now).outcome is outcome
+def test_a_change_of_the_host_s_work_beyond_its_limit_is_a_verdict(
+    now: Counts, outcome: Outcome
+) -> None:
+    assert judged(now, STORED, HOST).outcome is outcome
 
 
-def test_what_changed_is_named() -> None:
-    assert "blocks 100 -> 108" in judged({"blocks": 108, "whole": 40}).sentence
+@given(before=st.integers(20, 10**6), now=st.integers(20, 10**6))
+def test_the_limit_is_the_larger_of_share_and_ten_a_step(before: int, now: int) -> None:
+    stored, changed = (host_calls(a_step=each, torch_a_step=0, once=0) for each in (before, now))
+    limit = max(STORED_HOST_CALLS.share * before, HOST_CALLS_A_STEP)
+    beyond = abs(now - before) > limit
+    assert (judged(changed, stored, HOST).outcome is Outcome.PASS) is not beyond
 
 
-def test_what_is_not_stored_is_not_judged_or_has_no_baseline() -> None:
-    older = judged(STORED, stored={})
-    assert older.outcome is Outcome.NOT_JUDGED
-    assert "older than this metric; renew all with: nox -s refresh" in older.sentence
-    assert judged(STORED, stored=None).outcome is Outcome.NO_BASELINE
-    assert judged({}, stored={}).outcome is Outcome.NOT_JUDGED
+def test_functions_are_named_where_they_are_called_more() -> None:
+    within = judged(host_calls(a_step=603), STORED, HOST)
+    assert "within their limits: host calls (a step) 600 -> 603 (+3, +0.5 %)" in within.sentence
+    assert (within.measured, within.baseline) == (603, 600)
+    stored = with_functions(STORED, {"diffusers/a.py:f": 1, "diffusers/d.py:i": 50})
+    now = with_functions(
+        STORED,
+        {"diffusers/a.py:f": 1, "diffusers/b.py:g": 100, "diffusers/e.py:j": 20},
+        {"transformers/a.py:f": 70},
+    )
+    verdict = judged(now, stored, HOST)
+    named = "diffusers/b.py:g +100 a step, diffusers/d.py:i -50 a step, diffusers/e.py:j +20 a step"
+    assert f"host calls (a step) 651 -> 721 (+70, +10.8 %): {named} and 1 more" in verdict.sentence
+    assert verdict.detail.startswith("host calls (a step) 651 -> 721")
+    once = judged(with_functions(STORED, {}, {"transformers/a.py:f": 70}), STORED, HOST)
+    assert "transformers/a.py:f +70 outside of the steps" in once.sentence
+    assert "(a step)" not in once.sentence
+    # Only in the first step, where it was in all three.
+    each = with_functions(STORED, {"diffusers/b.py:g": 20})
+    first = with_functions(STORED, {}, {"diffusers/b.py:g": 20})
+    assert "b.py:g +20 outside" not in judged(first, each, HOST).sentence
+
+
+def test_code_may_move_from_one_library_to_another() -> None:
+    in_diffusers, in_accelerate = (
+        with_functions(STORED, {f"{package}/hooks.py:f": 300})
+        for package in ("diffusers", "accelerate")
+    )
+    assert judged(in_accelerate, in_diffusers, HOST).outcome is Outcome.PASS
+
+
+def test_a_failing_call_of_the_runtime_is_told_by_its_name_and_bytes_as_bytes() -> None:
+    three, four = (host_calls(runtime={EMPTY_CACHE: number}) for number in (3, 4))
+    assert f"{EMPTY_CACHE} (a step) 3 -> 4 (+1" in judged(four, three, HOST).sentence
+    assert judged(three, four, HOST).outcome is Outcome.IMPROVEMENT
+    pinned = host_calls(runtime={PINNED_BYTES: 2**20})
+    assert "bytes pinned (a step) 0.00 MiB -> 1.00 MiB (+1.00 MiB)" in (
+        judged(pinned, STORED, HOST).sentence
+    )
+
+
+def test_nothing_is_judged_by_what_another_python_did() -> None:
+    verdict = judged(replace(STORED, python="3.12"), STORED, HOST)
+    assert verdict.outcome is Outcome.NOT_JUDGED
+    assert "the baseline was recorded on Python 3.11, this is 3.12" in verdict.sentence
+    assert compared(replace(STORED, python="3.12"), STORED, HOST) == {}
+
+
+# Calls of components
+
+CALLED = {"denoiser (batch of 2)": 20, "vae (batch of 1)": 1}
 
 
 @pytest.mark.parametrize(
-    ("blocks", "outcome"),
-    [(101, Outcome.PASS), (102, Outcome.REGRESSION), (98, Outcome.IMPROVEMENT)],
+    ("now", "outcome"),
+    [
+        (CALLED, Outcome.PASS),
+        ({**CALLED, "denoiser (batch of 2)": 10}, Outcome.REGRESSION),
+        ({**CALLED, "denoiser (batch of 2)": 19}, Outcome.REGRESSION),
+        ({**CALLED, "denoiser (batch of 2)": 21}, Outcome.REGRESSION),
+        ({"denoiser (batch of 2)": 20}, Outcome.REGRESSION),
+        ({"denoiser (batch of 1)": 20, "vae (batch of 1)": 1}, Outcome.REGRESSION),
+    ],
 )
-def test_between_two_sides_the_material_changes_are_verdicts(blocks: int, outcome: Outcome) -> None:
-    sides = Sides(SideCase("storybook-fp16", None, {}), record(STORED), record(STORED))
-    [equal] = METRIC.compare(sides)
-    assert (equal.base, equal.verdict.outcome, equal.is_shown) == (140, Outcome.PASS, False)
-    for older in (replace(sides, base=record({})), replace(sides, head=record({}))):
-        assert METRIC.compare(older) == [], "a side has not counted it"
-    head = record({**STORED, "blocks": blocks})
-    [figure] = METRIC.compare(replace(sides, head=head))
-    assert (figure.base, figure.head, figure.verdict.outcome) == (100, blocks, outcome)
-    [exact] = METRIC.compare(replace(sides, head=head, limits=Limits(exact=True)))
-    assert exact.verdict.outcome is not Outcome.PASS
+def test_fewer_calls_of_a_component_fail_as_more_do(
+    now: Mapping[str, int], outcome: Outcome
+) -> None:
+    stored, head = (counted(components=calls) for calls in (CALLED, now))
+    assert judged(head, stored, COMPONENTS).outcome is outcome
+    figures = compared(head, stored, COMPONENTS, steps=20).values()
+    assert {figure.verdict.outcome for figure in figures} == {outcome}
 
 
-def test_a_refresh_says_what_it_was_and_stored_runs_are_compared_by_it() -> None:
-    old, new = (entry(figures={"graphs": {"whole": count}}) for count in (40, 44))
-    assert METRIC.changes(old, new) == ["graphs 40 -> 44"]
-    assert METRIC.changes(entry(), entry()) == []
-    assert {name: value for name, (_, value) in METRIC.figures(record(STORED)).items()} == {
-        "graphs (blocks)": 100,
-        "graphs (whole)": 40,
-    }
+def test_as_many_samples_in_other_batches_are_as_much_work() -> None:
+    of_two, of_one = {"denoiser (batch of 2)": 3}, {"denoiser (batch of 1)": 6}
+    assert samples_of(of_two) == samples_of(of_one) == {"denoiser": 6}
+    assert samples_of({"scheduler": 4}) == {"scheduler": 4}
+
+
+# A refresh, and stored runs
+
+
+def test_a_refresh_says_what_changed_and_stored_runs_have_each_figure() -> None:
+    old, new = entry(counts=BASE), entry(counts=plus(BASE, Row(FLOPS), 5))
+    metric = COUNTS.metric()
+    assert metric.changes(old, new) == ["flops 0 -> 5 (+5)"]
+    assert metric.changes(old, old) == []
+    figures = metric.figures(scenario_record("fp16", counts=BASE))
+    assert figures["compute (float16)"][1] == 1000
+    assert figures[OPERATIONS][1] == 1400
+    assert metric.exact(new)[FLOPS] == 5
+    assert HOST.exact(entry(counts=STORED))[EMPTY_CACHE] == 0, "never called, and counted"
+    assert f"{HOST_CALLS} (diffusers/model.py Model.forward)" in HOST.exact(entry(counts=STORED))

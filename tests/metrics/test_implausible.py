@@ -5,12 +5,12 @@ It is how a measurement looks that no longer sees what it should, and a baseline
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fixtures.metrics.host_calls import judge_host_calls
+from fixtures.metrics.counts import COUNTS, HOST
+from fixtures.metrics.exact import ExactMetric
 from fixtures.metrics.latency_tolerances import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
@@ -18,27 +18,41 @@ from fixtures.metrics.latency_tolerances import (
     SIDE_BY_SIDE,
 )
 from fixtures.metrics.latency_verdicts import judge_absolute_latency, judge_change, judge_ratio
-from fixtures.metrics.operations import COUNTS, judge_counts, judge_total
 from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, PEAK_MEMORY, judge_peak_memory
-from fixtures.records.counts import BYTES_MOVED, FLOPS, LAUNCHES, OPERATIONS, SYNCS, Counts
-from fixtures.records.host_work import EMPTY_CACHE, HostCalls, HostWork
+from fixtures.records.counts import (
+    BYTES_MOVED,
+    EMPTY_CACHE,
+    FLOPS,
+    LAUNCHES,
+    OPERATIONS,
+    SYNCS,
+    Counts,
+)
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
 from fixtures.verdicts.limits import Tolerance
 from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
-from tests.support.runs import HARDWARE, MIB, entry, host_work, sample, timing
+from tests.support.counting import counted, host_calls
+from tests.support.runs import HARDWARE, MIB, entry, sample, scenario_record, timing
 
 SIDES = SideCase(SCENARIO, entry(), NEWER)
-SEEN = Counts(
-    totals={OPERATIONS: 1400, FLOPS: 10**12, BYTES_MOVED: 2**30, SYNCS: 3, LAUNCHES: 900},
-    operations={"aten::mm": 1000, "aten::add": 400},
-    compute_dtypes={"float32": 1000, "float16": 8},
-    sync_places={"diffusers/a.py:step (item)": 3},
-    copy_places={"diffusers/a.py:step (to the device)": 2},
-    copy_bytes={"diffusers/a.py:step (to the device)": 2**20},
-)
-HOST = host_work(a_step=600, torch_a_step=5000, once=300)
+PLACE = "diffusers/a.py:step"
+SEEN: dict[str, Any] = {
+    "totals": {FLOPS: 10**12, BYTES_MOVED: 2**30, LAUNCHES: 900},
+    "operations": {"aten::mm": 1000, "aten::add": 400},
+    "compute": {"float32": 1000, "float16": 8},
+    "waits": {f"{PLACE} (item)": 3},
+    "copies": {f"{PLACE} (to the device)": 2},
+    "copied_bytes": {f"{PLACE} (to the device)": 2**20},
+}
+STORED_HOST = host_calls()
+
+
+def judged(metric: ExactMetric, now: Counts, stored: Counts) -> Verdict:
+    on = case(entry=entry(counts=stored))
+    [verdict] = metric.judge(on, scenario_record("fp16", counts=now))
+    return verdict
 
 
 def is_doubted(verdict: Verdict) -> bool:
@@ -95,77 +109,52 @@ def test_a_component_that_grew_does_not_hide_one_that_vanished() -> None:
 @pytest.mark.parametrize(
     ("change", "doubted"),
     [
-        # A blind view: of the kinds, the dtypes, the places, or of one total.
-        ({"operations": {}}, True),
-        ({"compute_dtypes": {}}, True),
-        *(({view: {}}, True) for view in ("sync_places", "copy_places", "copy_bytes")),
+        # A blind view: of the kinds, the dtypes, the places, or of a total.
+        *(({view: {}}, True) for view in SEEN if view != "totals"),
+        *(({"totals": {**SEEN["totals"], name: 0}}, True) for name in SEEN["totals"]),
         ({"operations": {"aten::mm": 500, "aten::add": 400}}, True),
-        *(({"totals": {**SEEN.totals, name: 0}}, True) for name in SEEN.totals),
         *(
-            ({"totals": {**SEEN.totals, name: count // 2}}, True)
-            for name, count in SEEN.totals.items()
-            if name != SYNCS
+            ({"totals": {**SEEN["totals"], name: count // 2}}, True)
+            for name, count in SEEN["totals"].items()
         ),
         # What releases do: one kind less, one wait instead of three, a few per cent.
         ({"operations": {"aten::mm": 1000}}, False),
-        ({"totals": {**SEEN.totals, SYNCS: 1}}, False),
-        ({"compute_dtypes": {"float32": 1000}}, False),
-        ({"totals": {**SEEN.totals, BYTES_MOVED: round(2**30 * 0.71)}}, False),
+        ({"waits": {f"{PLACE} (item)": 1}}, False),
+        ({"compute": {"float32": 1000}}, False),
+        ({"totals": {**SEEN["totals"], BYTES_MOVED: round(2**30 * 0.71)}}, False),
     ],
 )
 def test_a_sum_of_counts_that_fell_too_far_is_doubted(
     change: dict[str, Any], doubted: bool
 ) -> None:
-    on = case(entry=entry(counts=SEEN))
-    assert is_doubted(judge_counts(on, replace(SEEN, **change))) is doubted
-
-
-def test_a_baseline_whose_every_count_was_doubled_is_doubted() -> None:
-    doubled = Counts(
-        *({name: 2 * count for name, count in view.items()} for view in vars(SEEN).values())
-    )
-    assert is_doubted(judge_counts(case(entry=entry(counts=doubled)), SEEN))
+    now = counted(**{**SEEN, **change})
+    assert is_doubted(judged(COUNTS, now, counted(**SEEN))) is doubted
 
 
 @pytest.mark.parametrize("few", [1, 3, FEW_CALLS])
 def test_few_calls_may_go_whatever_their_share_but_not_the_last(few: int) -> None:
-    on = case(entry=entry(counts=Counts({SYNCS: few + 1, OPERATIONS: 10**6})))
-    assert not is_doubted(judge_counts(on, Counts({SYNCS: 1, OPERATIONS: 10**6})))
-    assert is_doubted(judge_counts(on, Counts({SYNCS: 0, OPERATIONS: 10**6})))
-    assert is_doubted(judge_counts(on, Counts({OPERATIONS: 10**6})))
-
-
-# Host calls
-
-
-def _runtime(work: HostWork, a_step: int) -> HostWork:
-    def with_runtime(calls: HostCalls, count: int) -> HostCalls:
-        return replace(calls, runtime={EMPTY_CACHE: count} if count else {})
-
-    return replace(
-        work,
-        step=with_runtime(work.step, a_step),
-        call=with_runtime(work.call, work.steps * a_step),
-    )
+    stored, some, none = (counted({SYNCS: number, OPERATIONS: 10**6}) for number in (few + 1, 1, 0))
+    assert not is_doubted(judged(COUNTS, some, stored))
+    assert is_doubted(judged(COUNTS, none, stored))
+    assert is_doubted(judged(COUNTS, counted({OPERATIONS: 10**6}), stored))
 
 
 @pytest.mark.parametrize(
     ("before", "now", "doubted"),
     [
-        (HOST, host_work(a_step=300, torch_a_step=5000, once=300), True),
-        (HOST, host_work(a_step=600, torch_a_step=3000, once=300), True),
-        (HOST, host_work(a_step=600, torch_a_step=0, once=300), True),
-        (HOST, replace(HOST, step=HostCalls()), True),
-        (_runtime(HOST, 3), HOST, True),
-        (HOST, host_work(a_step=430, torch_a_step=5000, once=300), False),
-        (_runtime(HOST, 3), _runtime(HOST, 1), False),
+        (STORED_HOST, host_calls(a_step=300), True),
+        (STORED_HOST, host_calls(torch_a_step=3000), True),
+        (STORED_HOST, host_calls(torch_a_step=0), True),
+        (STORED_HOST, Counts.of(STORED_HOST.tally, host_steps=3, python="3.11"), True),
+        (host_calls(runtime={EMPTY_CACHE: 3}), STORED_HOST, True),
+        (STORED_HOST, host_calls(a_step=430), False),
+        (host_calls(runtime={EMPTY_CACHE: 3}), host_calls(runtime={EMPTY_CACHE: 1}), False),
     ],
 )
 def test_host_calls_that_fell_too_far_are_doubted(
-    before: HostWork, now: HostWork, doubted: bool
+    before: Counts, now: Counts, doubted: bool
 ) -> None:
-    on = case(entry=entry(host_work=before))
-    assert is_doubted(judge_host_calls(on, now)) is doubted
+    assert is_doubted(judged(HOST, now, before)) is doubted
 
 
 # Latency
@@ -215,9 +204,8 @@ def test_a_time_that_no_machine_takes_is_doubted(steady_clock: bool, limit_ms: f
     "verdict",
     [
         judge_peak_memory(SIDES, {WHOLE: MIB, "denoiser": MIB}, "ledger"),
-        judge_total(SIDES, OPERATIONS, Counts({OPERATIONS: 1}), 0.0),
         judge_change(SIDES, [sample(0.1)] * 3),
-        judge_counts(SIDES, Counts({OPERATIONS: 1})),
+        *COUNTS.judge(SIDES, scenario_record("fp16", counts=counted({OPERATIONS: 1}))),
     ],
     ids=lambda verdict: str(verdict.metric),
 )
@@ -228,7 +216,7 @@ def test_between_two_releases_any_gain_is_an_improvement(verdict: Verdict) -> No
 # No figure at all
 
 
-@pytest.mark.parametrize("metric", [COUNTS, PEAK_MEMORY])
+@pytest.mark.parametrize("metric", [COUNTS.quantity, PEAK_MEMORY])
 def test_no_figure_where_the_entry_has_one_fails_with_the_reason(metric: Any) -> None:
     verdict = case().unmeasured(metric, "no tensor was seen", stored={"some": 1})
     assert verdict.outcome is Outcome.BROKEN

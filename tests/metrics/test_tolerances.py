@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 
-from fixtures.metrics import host_calls, peak_memory
+from fixtures.metrics import peak_memory
+from fixtures.metrics.counts import HOST
 from fixtures.metrics.latency_tolerances import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
     RATIO_TOLERANCE,
 )
 from fixtures.metrics.latency_verdicts import judge_latency
-from fixtures.records.host_work import SYNCHRONIZE, HostWork
+from fixtures.records.counts import SYNCHRONIZE, Counts, Row
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import YOURS
@@ -22,7 +22,8 @@ from fixtures.verdicts.decision import REGRESSION_ERROR, RUN_ERROR, regression_e
 from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.metrics.cases import ELSEWHERE, case, timed
-from tests.support.runs import entry, host_work, timing
+from tests.support.counting import host_calls
+from tests.support.runs import entry, scenario_record, timing
 
 
 @pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, FP32_TOLERANCE, CONTROL_TOLERANCE])
@@ -69,18 +70,19 @@ def test_a_tolerance_takes_the_place_of_the_suite_s(
     assert f"{YOURS})" in verdict.sentence
 
 
-def waiting(a_step: int, waits: int) -> HostWork:
+def waiting(a_step: int, waits: int) -> Counts:
     """With so many calls in each step, and so many waits in the call."""
-    work = host_work(a_step=a_step)
-    return replace(work, call=replace(work.call, runtime={SYNCHRONIZE: waits}))
+    return host_calls(a_step=a_step).beside(
+        Counts.of({Row(SYNCHRONIZE): waits}, python="3.11", host_steps=3)
+    )
 
 
 @pytest.mark.parametrize(("calls", "waits", "fails"), [(660, 100, 0), (661, 100, 1), (660, 101, 1)])
 def test_host_calls_are_held_to_the_tolerance_and_the_runtime_exactly(
     calls: int, waits: int, fails: bool
 ) -> None:
-    on = case(own_tolerances={"host_calls": 0.10}, entry=entry(host_work=waiting(600, 100)))
-    verdict = host_calls.judge_host_calls(on, waiting(calls, waits))
+    on = case(own_tolerances={"host_calls": 0.10}, entry=entry(counts=waiting(600, 100)))
+    [verdict] = HOST.judge(on, scenario_record("fp16", counts=waiting(calls, waits)))
     assert verdict.outcome is (Outcome.REGRESSION if fails else Outcome.PASS)
     assert (f"(limit 10 %{YOURS})" in verdict.sentence) == fails
 

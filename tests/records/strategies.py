@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.codec import LARGEST
-from fixtures.records.counts import Counts
+from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.likeness import Likeness
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord, ScenarioRecord
@@ -27,7 +27,15 @@ HARDWARE = st.dictionaries(
     NAMES, NAMES | st.integers(-9, 9) | st.booleans() | st.none() | st.lists(NAMES), max_size=3
 )
 DATA_URIS = st.lists(st.just("data:image/webp;base64,AAAA"), max_size=2)
-COUNTS = st.builds(Counts, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS, NAMED_NUMBERS)
+ROWS = st.dictionaries(
+    st.builds(Row, NAMES, NAMES, NAMES), st.builds(Number, WHOLE_NUMBERS, WHOLE_NUMBERS), max_size=4
+)
+COUNTS = st.builds(
+    Counts,
+    ROWS.map(lambda rows: dict(sorted(rows.items(), key=lambda item: (item[0][::2], item[0][1])))),
+    WHOLE_NUMBERS,
+    NAMES,
+)
 
 SECONDS = st.floats(1e-9, 1e9)
 
@@ -85,7 +93,6 @@ SCENARIO_RECORDS = st.builds(
     component_peak_bytes=NAMED_NUMBERS,
     reference_peak_bytes=st.none() | WHOLE_NUMBERS,
     counts=COUNTS,
-    origins=NAMED_NUMBERS,
     bound_ms=st.none() | FIGURES,
     ssim=st.none() | FIGURES,
     likeness=st.dictionaries(NAMES, st.lists(LIKENESS, max_size=2), max_size=2),
@@ -146,7 +153,6 @@ ENTRIES = st.builds(
     recorded=PROVENANCES,
     component_peak_bytes=st.dictionaries(NAMES, st.integers(1, 2**60), max_size=3),
     counts=COUNTS,
-    origins=NAMED_NUMBERS,
     latency=st.lists(SESSIONS, max_size=3).map(tuple),
     ssim=st.none() | st.floats(-1, 1),
     images=DATA_URIS.map(tuple),

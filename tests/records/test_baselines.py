@@ -128,9 +128,9 @@ def test_a_file_that_is_no_baseline_is_refused_with_a_remedy(
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        ("schema", ..., "has schema None, this suite reads 3"),
-        ("schema", 1, "has schema 1, this suite reads 3"),
-        ("schema", 2, "has schema 2, this suite reads 3"),
+        ("schema", ..., "has schema None, this suite reads 4"),
+        ("schema", 1, "has schema 1, this suite reads 4"),
+        ("schema", 2, "has schema 2, this suite reads 4"),
         ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
         ("device", "", "at device"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),
@@ -158,7 +158,7 @@ def test_a_file_that_is_no_baseline_is_refused_with_a_remedy(
         ("scenarios/fp16/component_peak_bytes/whole", -1, "fp16.component_peak_bytes.whole"),
         ("scenarios/fp16/component_peak_bytes/whole", 0, "fp16.component_peak_bytes.whole"),
         ("scenarios/fp16/component_peak_bytes/whole", 0.5, "fp16.component_peak_bytes.whole"),
-        ("scenarios/fp16/counts/operations/aten::mm", -1, "fp16.counts.operations.aten::mm"),
+        ("scenarios/fp16/counts/rows/operations//aten::mm", -1, "counts.rows.operations..aten::mm"),
         ("scenarios/fp16/counts/aten::mm", 1, "at scenarios.fp16.counts.aten::mm"),
         ("scenarios/fp16/ssim", 1.5, "at scenarios.fp16.ssim"),
         ("scenarios/fp16/ssim", "NaN", "at scenarios.fp16.ssim"),

@@ -54,7 +54,7 @@ def test_a_refresh_samples_in_fresh_processes_and_names_its_folder_after_the_car
     assert entry is not None
     assert entry.latency[0].hardware["power_limit_w"] == 700
     assert entry.component_peak_bytes
-    assert entry.counts.totals["kernel launches"] > 500
+    assert entry.counts.total("kernel launches") > 500
     assert len(entry.latency[0].ratios) == 2
     assert len({user.pid for user in refreshed.users}) == 1 + 2
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from fixtures.records.counts import FLOPS, OPERATIONS, Counts
+from fixtures.records.counts import FLOPS, OPERATIONS
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import RunComparison, compare_runs
 from fixtures.report.page import page
 from fixtures.report.summary import markdown
+from tests.support.counting import counted
 from tests.support.runs import run_record, scenario_record, timing
 
 NAMES = ("before.json", "after.json")
-COUNTS = Counts({OPERATIONS: 10, FLOPS: 7}, {"aten::silu": 6, "aten::mm": 4})
+COUNTS = counted({FLOPS: 7}, {"aten::silu": 6, "aten::mm": 4})
 SPEEDUP = Interval(2.0, 1.9, 2.1)
 
 
@@ -48,8 +49,8 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> RunComparison:
         ),
         ({"peak_bytes": 2**30}, {"peak_bytes": 2**31}, "peak memory", "+100.0 %"),
         (
-            {"counts": Counts({FLOPS: 7})},
-            {"counts": Counts({FLOPS: 14})},
+            {"counts": counted({FLOPS: 7})},
+            {"counts": counted({FLOPS: 14})},
             "flops",
             "+100.0 %",
         ),
@@ -67,10 +68,10 @@ def test_a_figure_that_got_worse_is_named_so_and_the_other_way_is_not(
 
 
 def test_changed_operations_are_listed_with_their_kinds_also_where_the_total_is_the_same() -> None:
-    more = Counts({OPERATIONS: 12, FLOPS: 7}, {"aten::silu": 8, "aten::mm": 4})
+    more = counted({FLOPS: 7}, {"aten::silu": 8, "aten::mm": 4})
     (change,) = compared({"counts": COUNTS}, {"counts": more}).changes
     assert (change.name, change.texts, change.note) == ("operations", ["10", "12"], "silu +2")
-    swapped = Counts(COUNTS.totals, {"aten::silu": 4, "aten::mm": 6})
+    swapped = counted({FLOPS: 7}, {"aten::silu": 4, "aten::mm": 6})
     (change,) = compared({"counts": COUNTS}, {"counts": swapped}).changes
     assert (change.texts, change.note) == (["10", "10"], "mm +2, silu -2")
     assert not change.worse
@@ -85,7 +86,7 @@ def test_equal_figures_are_counted_and_not_shown() -> None:
 
 def test_the_largest_change_comes_first_and_timings_come_last() -> None:
     before = {"wall_ms": 100.0, "ssim": 0.9, "counts": COUNTS}
-    after = {"wall_ms": 150.0, "ssim": 0.8, "counts": Counts({OPERATIONS: 10, FLOPS: 10})}
+    after = {"wall_ms": 150.0, "ssim": 0.8, "counts": counted({OPERATIONS: 10, FLOPS: 10})}
     found = compared(before, {**after, "timings": [timing()]})
     names = [one.name for one in found.changes]
     assert names == [
@@ -139,7 +140,7 @@ def test_one_run_is_no_comparison(count: int) -> None:
 
 
 def test_page_and_summary_show_it_escaped() -> None:
-    kinds = (Counts({OPERATIONS: 1}, {"<i>": 1}), Counts({OPERATIONS: 1}, {"aten::mm": 1}))
+    kinds = (counted({}, {"<i>": 1}), counted({}, {"aten::mm": 1}))
     before, after = (run_of(wall_ms=n + 1.0, counts=kinds[n]) for n in (0, 1))
     after.weights = "<u>"
     found = compare_runs(("<s>", "after"), (before, after))

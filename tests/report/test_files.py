@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.counts import OPERATIONS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, ScenarioRecord
 from fixtures.report import files
 from fixtures.report.files import ReportError, check_writable, write_files, write_report
 from fixtures.report.summary import LIMIT, markdown
+from tests.support.counting import counted
 from tests.support.running import run_suite
 from tests.support.runs import run_record, scenario_record, verdict
 
@@ -55,7 +56,7 @@ def test_a_failure_s_row_has_the_count_that_changed_and_the_rest_says_what_was_n
     changed = verdict(name, Outcome.REGRESSION, "counts", detail="aten::mm 4 -> 8 (+4, 1 a step)")
     unknown = verdict(name, Outcome.NOT_JUDGED, "latency ratio", detail="nothing recorded here yet")
     one = scenario_record(
-        "bf16", counts=Counts({OPERATIONS: 8}), verdicts=[changed, unknown], weights="embedded"
+        "bf16", counts=counted({OPERATIONS: 8}), verdicts=[changed, unknown], weights="embedded"
     )
     text = markdown(run_record(one), strict=False)
     assert "<summary>storybook (weights: embedded): 1 scenario</summary>" in text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.counts import OPERATIONS
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome, Verdict
@@ -20,7 +20,8 @@ from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
 from fixtures.report.page import MAX_OPEN, page
-from tests.support.runs import MIB, host_work, run_record, scenario_record, timing, verdict
+from tests.support.counting import counted, host_calls, with_functions
+from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
 
 BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
 
@@ -217,7 +218,7 @@ def test_what_all_verdicts_of_a_scenario_say_is_said_once_and_its_command_can_be
 
 def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> None:
     detail = "aten::mm 4 -> <8> (+4, 1 a step)"
-    one = fp16(counts=Counts({OPERATIONS: 8}), weights="<embedded>")
+    one = fp16(counts=counted({OPERATIONS: 8}), weights="<embedded>")
     one.verdicts = [
         verdict(one.id, Outcome.REGRESSION, "counts", detail=detail),
         verdict(one.id, Outcome.NOT_JUDGED, "latency", detail="nothing <recorded> here yet"),
@@ -276,16 +277,11 @@ def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machin
 
 
 def test_calls_on_the_host_are_listed_by_package_and_function() -> None:
-    work = host_work(600, torch_a_step=5000, once=300)
-    functions = {"diffusers/a.py:forward": 450, "diffusers/b.py:step": 150}
-    work = replace(
-        work,
-        step=replace(work.step, functions=functions),
-        call=replace(work.call, runtime={"empty_cache": 7}),
-    )
-    text = read(run_record(fp32(host_work=work))).text
-    assert "By package, Python 3.11, 3 steps" in text
-    for words in ("diffusers", "600", "2,100", "15,000", "diffusers/a.py:forward", "empty_cache"):
+    calls = host_calls(0, once=300, runtime={"empty_cache": 7})
+    calls = with_functions(calls, {"diffusers/b.py:step": 150, "diffusers/a.py:forward": 450})
+    text = read(run_record(fp32(counts=calls))).text
+    assert "Python 3.11, 3 steps" in text
+    for words in ("host calls", "600", "2,100", "15,000", "diffusers/a.py:forward", "empty_cache"):
         assert words in text
     assert text.index("diffusers/a.py:forward") < text.index("diffusers/b.py:step")
     assert "Calls on the host" not in read(run_record(fp32())).text
@@ -367,8 +363,8 @@ def test_an_image_that_nobody_can_tell_from_fp32_s_is_marked(
 
 def test_a_scenario_shows_both_sides_of_a_comparison() -> None:
     white = encoded(np.ones((1, 16, 16, 3)))
-    base = run_record(fp16(images=[BLACK], counts=Counts({OPERATIONS: 5}, {"aten::mm": 5})))
-    head = run_record(fp16(images=white, counts=Counts({OPERATIONS: 7}, {"aten::mm": 7})))
+    base = run_record(fp16(images=[BLACK], counts=counted({}, {"aten::mm": 5})))
+    head = run_record(fp16(images=white, counts=counted({}, {"aten::mm": 7})))
     compared = compare_runs(("base", "head"), (base, head))
     reader = read(head, comparison=compared, base=base)
     assert reader.text.count("mm +2") == 2  # in the table of all, and in the scenario's own

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
+from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.latency_verdicts import ELSEWHERE
-from fixtures.metrics.operations import COUNTS
 from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS, Compilation
-from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS, Counts
+from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.columns import COLUMNS
 from fixtures.report.terminal import PIPED_WIDTH, closing_line, render, width_of
+from tests.support.counting import counted, host_calls
 from tests.support.runs import (
     MIB,
-    host_work,
     run_record,
     scenario_record,
     verdict,
@@ -38,7 +38,7 @@ def measured() -> ScenarioRecord:
         speedup=Interval(1.5, 1.4, 1.6),
         peak_bytes=256 * MIB,
         reference_peak_bytes=512 * MIB,
-        counts=Counts({OPERATIONS: 29709}),
+        counts=counted({OPERATIONS: 29709}),
         ssim=0.99871,
     )
 
@@ -76,7 +76,7 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
         "fp16",
         documented_speedup=2.63,
         bound_ms=12.0,
-        counts=Counts(totals),
+        counts=counted(totals),
     )
     simulated.verdicts = [verdict(simulated.id, metric=COUNTS.name)]
     text = shown(run_record(simulated))
@@ -94,8 +94,7 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
 
 
 def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
-    measured.counts = Counts({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1})
-    measured.host_work = host_work()
+    measured.counts = counted({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1}).beside(host_calls())
     compiled = {GRAPHS: 2, BREAKS: 0, KERNELS: 34}
     measured.compilation = Compilation(compiled, {}, 4.0, (50.0,), {"torch": "2.13.0"})
     measured.verdicts.append(verdict(measured.id, metric="activation"))
@@ -155,7 +154,7 @@ def test_below_the_table_stands_what_each_verdict_but_a_pass_is_about() -> None:
 def test_a_table_is_as_wide_as_the_terminal_and_says_what_is_left_out(
     measured: ScenarioRecord, width: int
 ) -> None:
-    measured.host_work = host_work()
+    measured.counts = measured.counts.beside(host_calls())
     run = run_record(measured, scenario_record("channels_last_traced_unet", Outcome.PASS))
     text = shown(run, width=width)
     table = text[: text.index("after each figure")].splitlines()
@@ -200,7 +199,7 @@ def test_a_log_is_as_wide_as_it_is_told(
 def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
     measured_now: float | None, baseline: float | None, cell: str
 ) -> None:
-    one = scenario_record("fp16", counts=Counts({OPERATIONS: 1520}))
+    one = scenario_record("fp16", counts=counted({OPERATIONS: 1520}))
     one.verdicts = [
         verdict(one.id, metric="SSIM", measured=9.0, baseline=1.0),
         verdict(one.id, metric=COUNTS.name, measured=measured_now, baseline=baseline),
@@ -209,10 +208,10 @@ def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
 
 
 def test_launches_stand_with_their_change_where_operations_are_not_counted() -> None:
-    one = scenario_record("fp16", counts=Counts({LAUNCHES: 90}))
+    one = scenario_record("fp16", counts=counted({LAUNCHES: 90}))
     one.verdicts = [verdict(one.id, metric=COUNTS.name, measured=90.0, baseline=80.0)]
     assert row(shown(run_record(one)), "fp16")[2] == "90 (+10) ok"
-    one.counts = Counts({OPERATIONS: 90, LAUNCHES: 7})
+    one.counts = counted({OPERATIONS: 90, LAUNCHES: 7})
     assert row(shown(run_record(one)), "fp16")[2:] == ["90 (+10) ok", "7"]
 
 
@@ -228,7 +227,7 @@ def judged_as(**outcomes: Outcome) -> ScenarioRecord:
         wall_ms=120.0,
         peak_bytes=256 * MIB,
         ssim=0.99,
-        counts=Counts({OPERATIONS: 1520}),
+        counts=counted({OPERATIONS: 1520}),
         verdicts=[
             verdict(name, outcome, metrics.get(group, group)) for group, outcome in outcomes.items()
         ],

@@ -37,11 +37,11 @@ def failures(report: Path) -> dict[str, str]:
 
 
 SENTENCES = {
-    "counts": ("test_counters", "no operation was counted, but the baseline has figures"),
+    "counts": ("test_counters", "nothing was counted, but the baseline has figures"),
     "dtypes": ("test_counters", IMPLAUSIBLE),
     "peaks": ("test_peak_memory", "no peak was measured, but the baseline has figures"),
     "resident tensors": ("test_peak_memory", IMPLAUSIBLE),
-    "host calls": ("test_host_calls", "no call of a Python function was counted"),
+    "host calls": ("test_host_calls", "nothing was counted, but the baseline has figures"),
 }
 
 
@@ -95,19 +95,15 @@ def judged(
 
 
 def _double_counts(entry: Any) -> None:
-    for view in entry["counts"].values():
-        view.update({name: 2 * count for name, count in view.items()})
+    for places in entry["counts"]["rows"].values():
+        for names in places.values():
+            for name, count in names.items():
+                names[name] = [2 * each for each in count] if isinstance(count, list) else 2 * count
 
 
 def _double_peaks(entry: Any) -> None:
     peaks = entry["component_peak_bytes"]
     peaks.update({name: 2 * count for name, count in peaks.items()})
-
-
-def _double_host_calls(entry: Any) -> None:
-    for part in ("call", "step"):
-        for calls in entry["host_work"][part]["packages"].values():
-            calls["functions"] *= 2
 
 
 def _multiply_ratios(entry: Any) -> None:
@@ -118,7 +114,7 @@ def _multiply_ratios(entry: Any) -> None:
 def test_implausible_gains_fail_and_the_command_that_they_give_accepts_them(
     stored: Path, tmp_path: Path
 ) -> None:
-    for change in (_double_counts, _double_peaks, _double_host_calls, _multiply_ratios):
+    for change in (_double_counts, _double_peaks, _multiply_ratios):
         edit(stored, change)
     junit = tmp_path / "junit.xml"
     result = judged(stored, junit)

@@ -11,10 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fixtures.measuring.rounds import ROUNDS_S
-from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.counts import OPERATIONS
 from fixtures.scenarios import Scenario, groups_of, scenarios
 from fixtures.suite.sharding import UNKNOWN_S, cost_s, shard
 from tests.support import fake_bench
+from tests.support.counting import counted
 from tests.support.running import run_suite
 from tests.support.runs import entry, latency
 
@@ -92,7 +93,7 @@ def test_a_slow_scenario_costs_more_and_an_unknown_one_something() -> None:
     slow, fast = (cost_s(entry(latency=(latency(judged_ms=(ms,) * 5),))) for ms in (5000.0, 100.0))
     assert slow > fast > ROUNDS_S
     many, few, unknown = (
-        cost_s(entry(latency=(), counts=Counts(totals)))
+        cost_s(entry(latency=(), counts=counted(totals)))
         for totals in ({OPERATIONS: 10_000}, {OPERATIONS: 100}, {})
     )
     assert many == 100 * few

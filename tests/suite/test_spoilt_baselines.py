@@ -11,9 +11,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fixtures.metrics.host_calls import judge_host_calls
+from fixtures.metrics.counts import COUNTS, HOST
 from fixtures.metrics.latency_verdicts import judge_latency
-from fixtures.metrics.operations import judge_counts
 from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import Baseline, BaselineError
@@ -24,16 +23,17 @@ from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.suite.cases import Cases
 from fixtures.verdicts.case import Case
+from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.odd import ODD, Place, places, spoilt
-from tests.support.runs import counts, entry, host_work, timing
+from tests.support.runs import entry, scenario_record, timing
 
 SCENARIO = find_scenario("storybook", "bf16")
 SOUND = Baseline(
     workload="storybook",
     device="fake",
     scenarios={
-        name: entry(host_work=host_work(), counts=counts(mm=3, add=1)) for name in ("bf16", "fp32")
+        name: entry(counts=counts(mm=3, add=1).beside(host_calls())) for name in ("bf16", "fp32")
     },
 )
 TEXT = SOUND.text()
@@ -55,8 +55,9 @@ def case_of(folder: Path) -> Case:
 
 def verdicts(case: Case) -> Iterator[Verdict]:
     """Everything that is judged against an entry."""
-    yield judge_counts(case, counts(mm=3), {})
-    yield judge_host_calls(case, host_work())
+    record = scenario_record("bf16", counts=counts(mm=3).beside(host_calls()))
+    yield from COUNTS.judge(case, record)
+    yield from HOST.judge(case, record)
     yield judge_peak_memory(case, {"whole": 7 << 20}, "ledger")
     yield from judge_latency(case, [timing(), timing(1.1)])
 

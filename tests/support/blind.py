@@ -12,13 +12,12 @@ from typing import Any, Final
 import pytest
 
 from fixtures.records.counts import Counts
-from fixtures.records.host_work import HostWork
 
 PATCH: Final = pytest.MonkeyPatch()
 
 
 def _counts() -> None:
-    PATCH.setattr("fixtures.devices.ledger.StorageLedger.counts", lambda ledger: Counts())
+    PATCH.setattr("fixtures.devices.ledger.Row", lambda *_: "")
 
 
 def _dtypes() -> None:
@@ -40,8 +39,8 @@ def _resident_tensors() -> None:
 
 def _host_calls() -> None:
     PATCH.setattr(
-        "fixtures.devices.host_calls.HostCallCounter.work",
-        lambda counter, telling=None: HostWork("3.11", 3),
+        "fixtures.devices.host_calls.HostCallCounter.counts",
+        lambda counter, telling=None: Counts(),
     )
 
 

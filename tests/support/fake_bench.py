@@ -36,10 +36,11 @@ from fixtures.records.run import WHOLE
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Call
+from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.fake_timed import FakeTimed
-from tests.support.runs import counts, host_work, timing
+from tests.support.runs import timing
 
 KEY = "fake"
 ISSUE = "https://github.com/huggingface/diffusers/issues/0"
@@ -100,8 +101,9 @@ def _observe(scenario: Scenario, device: Device) -> Observation:
     return observation(
         scenario.id,
         component_peak_bytes={WHOLE: figure, "denoiser": figure // 2},
-        counts=counts(mm=figure + more, add=3) if counted else Counts(),
-        host_work=host_work(figure % 1000 + (50 if _is(scenario, "FAKE_CALLS") else 0)),
+        counts=(counts(mm=figure + more, add=3) if counted else Counts()).beside(
+            host_calls(figure % 1000 + (50 if _is(scenario, "FAKE_CALLS") else 0))
+        ),
         images=IMAGES[:1] * (0.98 if _is(scenario, "FAKE_PALE") else 1.0),
         inactive=os.environ.get("FAKE_IDLE_SAYS", IDLE) if _is(scenario, "FAKE_IDLE") else None,
         leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fixtures.devices import Trace, Undisturbed, Watch
 from fixtures.devices.needs import Need, reason_for
-from fixtures.records.counts import OPERATIONS, Counts
+from fixtures.records.counts import Counts
 from fixtures.records.run import WHOLE
 from fixtures.records.units import MemorySource
+from tests.support.counting import counts
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def _trace() -> Trace:
     return Trace(
         component_peak_bytes={WHOLE: 1000},
-        counts=Counts(totals={OPERATIONS: 3}, operations={"aten::mm": 3}),
+        counts=counts(mm=3),
     )
 
 

@@ -16,7 +16,7 @@ from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.workloads import Workload
 from fixtures.workloads.base import Classes, FrozenSource
-from tests.support.runs import counts, host_work
+from tests.support.counting import counts, host_calls
 
 STEPS = 4
 IMAGES = np.random.default_rng(0).random((2, 32, 32, 3))
@@ -119,8 +119,7 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
     """A sound observation, with some fields replaced."""
     fields: dict[str, Any] = {
         "component_peak_bytes": {WHOLE: 1000, "vae": 400},
-        "counts": counts(mm=10),
-        "host_work": host_work(),
+        "counts": counts(mm=10).beside(host_calls()),
         "call_s": 1.0,
         "images": IMAGES[:1],
         "inactive": None,

@@ -31,12 +31,13 @@ from fixtures.commands.compare.messages import (
 )
 from fixtures.measuring.recording import record_of
 from fixtures.measuring.rounds import Plan, Round
-from fixtures.records.counts import FLOPS, OPERATIONS, Counts
+from fixtures.records.counts import FLOPS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
-from tests.support.runs import MIB, host_work
+from tests.support.counting import counted, host_calls
+from tests.support.runs import MIB
 
 ROUND_S = 0.1
 FAILURES = {
@@ -69,10 +70,8 @@ def recording(kind: str, request: Request, folder: Path) -> Recording | Failure:
     more = {"more": 1, "less": -1}.get(kind, 0)
     peak = 512 * MIB + more
     record.component_peak_bytes = {"whole": peak, "vae": peak, "denoiser": MIB}
-    record.counts = Counts(
-        {OPERATIONS: 14 + more, FLOPS: 9}, {"aten::mm": 10 + more, "aten::add": 4}
-    )
-    record.host_work = host_work(600 + 50 * more)
+    of_device = counted({FLOPS: 9}, {"aten::mm": 10 + more, "aten::add": 4})
+    record.counts = of_device.beside(host_calls(600 + 50 * more))
     path = folder / f"{scenario.id}.npy"
     np.save(path, np.ones((1, 16, 16, 3)) if kind == "white" else noise())
     return Recording(run, Plan(groups=2, pairs=2), str(path))

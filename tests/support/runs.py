@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from fixtures.records.baselines import Entry, LatencySession, Provenance
-from fixtures.records.counts import OPERATIONS, Counts
-from fixtures.records.host_work import Calls, HostCalls, HostWork
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Evidence, Group, Sample, Timing
+from tests.support.counting import counts, host_calls
 
 MIB = 2**20
 SOFTWARE = {"python": "3.12.0", "torch": "2.12.0", "diffusers": "0.41.0"}
 HARDWARE = {"processor": "Testron 9000", "threads": 1}
-
-
-def counts(**operations: int) -> Counts:
-    """So many calls of each ATen operation."""
-    kinds = {f"aten::{name}": count for name, count in operations.items()}
-    return Counts({OPERATIONS: sum(operations.values())}, kinds)
 
 
 RECORDED = Provenance("2026-01-31", "0123456789ab", SOFTWARE, "test")
@@ -49,41 +41,10 @@ def entry(**changes: Any) -> Entry:
         "recorded": RECORDED,
         "latency": (latency(),),
         "component_peak_bytes": {WHOLE: 512 * MIB, "denoiser": 500 * MIB},
-        "counts": counts(mm=1000, add=400),
-        "host_work": host_work(),
+        "counts": counts(mm=1000, add=400).beside(host_calls()),
         "ssim": 0.995,
     }
     return Entry(**{**fields, **changes})
-
-
-def host_work(
-    a_step: int = 600,
-    *,
-    torch_a_step: int = 5000,
-    once: int = 300,
-    steps: int = 3,
-) -> HostWork:
-    """So many calls of diffusers and torch in each step, and of diffusers once besides."""
-
-    def calls(libraries: int, torch: int) -> HostCalls:
-        packages = {"diffusers": Calls(functions=libraries), "torch": Calls(functions=torch)}
-        return HostCalls({name: calls for name, calls in packages.items() if calls.total})
-
-    call = calls(once + steps * a_step, steps * torch_a_step)
-    return HostWork("3.11", steps, call, calls(a_step, torch_a_step))
-
-
-def with_functions(
-    work: HostWork, step: dict[str, int], once: dict[str, int] | None = None
-) -> HostWork:
-    """With calls of these functions in each step, and of those once besides."""
-    once = once or {}
-    call = {name: work.steps * step.get(name, 0) + once.get(name, 0) for name in {*step, *once}}
-    return replace(
-        work,
-        step=replace(work.step, functions=step),
-        call=replace(work.call, functions=call),
-    )
 
 
 def sample(ratio: float, standard_error: float = 0.001) -> Sample:

@@ -57,8 +57,8 @@ def test_lines_and_technique_take_the_same_and_it_is_in_effect(case: Scenario) -
     assert shown.peak_bytes == trace.component_peak_bytes[WHOLE]
     assert shown.pageable_bytes == trace.host_bytes[PAGEABLE]
     assert shown.pinned_bytes == trace.host_bytes[PINNED]
-    per_call = trace.per_call.totals
-    copied = per_call.get(BYTES_TO_DEVICE, 0) + per_call.get(BYTES_TO_HOST, 0)
+    per_call = trace.per_call
+    copied = per_call.total(BYTES_TO_DEVICE) + per_call.total(BYTES_TO_HOST)
     assert shown.copied_bytes == round(copied * trace.calls["denoiser"] / STEPS)
     assert shown.bound_ms == pytest.approx((trace.bound_s or 0) * 1000)
 

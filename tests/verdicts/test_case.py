@@ -7,15 +7,32 @@ from typing import Any
 
 import pytest
 
+from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.images import judge_images
 from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_absolute_latency, judge_ratio
-from fixtures.metrics.operations import COUNTS, judge_counts
 from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.verdicts.case import Case, SideCase
 from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case
-from tests.support.runs import HARDWARE, MIB, SOFTWARE, counts, entry, latency, sample, timing
+from tests.support.counting import counts
+from tests.support.runs import (
+    HARDWARE,
+    MIB,
+    SOFTWARE,
+    entry,
+    latency,
+    sample,
+    scenario_record,
+    timing,
+)
+
+
+def counts_judged(on: Case, products: int) -> Verdict:
+    record = scenario_record("fp16", counts=counts(mm=products, add=400))
+    [verdict] = COUNTS.judge(on, record)
+    return verdict
+
 
 PEAKS = {"whole": 600 * MIB, "denoiser": 500 * MIB}
 WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
@@ -28,8 +45,8 @@ WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
         ["600.00 MiB", "+17.2 %", "512.00 MiB", "520.00 MiB"],
     ),
     "counts": (
-        lambda on: judge_counts(on, counts(mm=1001, add=400)),
-        ["aten::mm 1,000 -> 1,001", "operations 1,400 -> 1,401"],
+        lambda on: counts_judged(on, 1001),
+        ["mm +1", "operations 1,400 -> 1,401"],
     ),
     "absolute latency": (
         lambda on: judge_absolute_latency(on, [timing(judged_ms=250.0)]),
@@ -65,7 +82,9 @@ def test_without_an_entry_the_sentence_says_how_to_record_one(name: str) -> None
 def test_an_entry_without_the_figures_is_no_baseline_for_them(name: str) -> None:
     judge, _ = WORSE[name]
     bare = entry(component_peak_bytes={}, counts=Counts(), latency=())
-    assert judge(case(entry=bare)).outcome is Outcome.NO_BASELINE
+    verdict = judge(case(entry=bare))
+    assert verdict.outcome in (Outcome.NO_BASELINE, Outcome.NOT_JUDGED)
+    assert "nox -s refresh" in verdict.sentence
 
 
 @pytest.mark.parametrize("name", WORSE)
@@ -97,7 +116,7 @@ def test_a_table_has_room_for_the_figure_and_its_limit() -> None:
 
 
 def test_an_improvement_says_that_the_baseline_is_stale() -> None:
-    sentence = judge_counts(case(), counts(mm=999, add=400)).sentence
+    sentence = counts_judged(case(), 999).sentence
     assert "the baseline is stale, renew it with: nox -s refresh" in sentence
 
 
@@ -115,8 +134,8 @@ def test_the_command_refreshes_where_the_run_itself_ran() -> None:
 
 def test_suspects_are_every_package_that_changed_or_none() -> None:
     newer, same = case(), case(software=SOFTWARE)
-    assert newer.suspects(COUNTS) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
-    assert same.suspects(COUNTS) == "changed since the baseline: no package version"
+    assert newer.suspects(COUNTS.quantity) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
+    assert same.suspects(COUNTS.quantity) == "changed since the baseline: no package version"
 
 
 def test_suspects_of_a_latency_are_those_since_it_was_sampled() -> None:
@@ -125,7 +144,7 @@ def test_suspects_of_a_latency_are_those_since_it_was_sampled() -> None:
     on = case(entry=entry(latency=(older, elsewhere)))
     assert on.suspects(RATIO) == "changed since the baseline: torch 2.11.0 -> 2.13.0"
     assert on.suspects(LATENCY) == on.suspects(RATIO)
-    assert on.suspects(COUNTS) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
+    assert on.suspects(COUNTS.quantity) == "changed since the baseline: torch 2.12.0 -> 2.13.0"
 
 
 def test_figures_stand_in_the_verdict_as_numbers() -> None:
@@ -138,13 +157,13 @@ def test_figures_stand_in_the_verdict_as_numbers() -> None:
 def test_memory_counts_and_images_are_judged_on_every_machine(hardware: dict[str, Any]) -> None:
     here = case(hardware=hardware)
     assert judge_peak_memory(here, PEAKS, "ledger").outcome is Outcome.REGRESSION
-    assert judge_counts(here, counts(mm=9999, add=400)).outcome is Outcome.REGRESSION
+    assert counts_judged(here, 9999).outcome is Outcome.REGRESSION
     assert judge_images(here, 0.5, 0.9).outcome is Outcome.REGRESSION
 
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_a_comparison_accepts_and_renews_nothing(outcome: Outcome) -> None:
-    verdict = SideCase(SCENARIO, entry(), NEWER).verdict(COUNTS, outcome, "2 calls")
+    verdict = SideCase(SCENARIO, entry(), NEWER).verdict(COUNTS.quantity, outcome, "2 calls")
     assert verdict.sentence == f"{SCENARIO}: 2 calls"
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.images import FLIP, SSIM
 from fixtures.metrics.latency_verdicts import LATENCY, RATIO, RATIO_TO_BASE
-from fixtures.metrics.operations import COUNTS
 from fixtures.metrics.peak_memory import PEAK_MEMORY
-from fixtures.records.counts import OPERATIONS, SYNCS, Counts
 from fixtures.records.units import GIB, MIB
 from fixtures.verdicts.quantity import Quantity
 
@@ -59,30 +58,4 @@ def test_a_figure_is_printed_with_its_unit(metric: Quantity, value: float, text:
 def test_a_change_is_printed_so_that_the_smallest_one_shows(
     value: float, baseline: float, text: str
 ) -> None:
-    assert COUNTS.change(value, baseline) == text
-
-
-def test_every_count_has_a_name_for_people() -> None:
-    counts = Counts(
-        {OPERATIONS: 3, SYNCS: 1},
-        {"aten::mm": 3},
-        {"float16": 2},
-        {"diffusers/x.py:step (aten::item)": 1},
-        {"diffusers/x.py:step (to the host)": 4},
-        {"diffusers/x.py:step (to the host)": 16},
-    )
-    assert counts.labelled() == {
-        "operations": 3,
-        "synchronisations": 1,
-        "aten::mm": 3,
-        "compute float16": 2,
-        "sync at diffusers/x.py:step (aten::item)": 1,
-        "copies at diffusers/x.py:step (to the host)": 4,
-        "bytes copied at diffusers/x.py:step (to the host)": 16,
-    }
-
-
-def test_counts_are_false_where_nothing_was_counted() -> None:
-    assert not Counts()
-    assert Counts({OPERATIONS: 0})
-    assert Counts(operations={"aten::mm": 1})
+    assert COUNTS.quantity.change(value, baseline) == text

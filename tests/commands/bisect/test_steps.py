@@ -16,15 +16,15 @@ from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.compare.messages import Failure
 from fixtures.commands.errors import CommandError
+from fixtures.metrics.exact import quantity_of
 from fixtures.metrics.latency_verdicts import LATENCY
-from fixtures.metrics.operations import quantity_of
 from fixtures.records.counts import FLOPS as FLOPS_TOTAL
-from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides
-from tests.support.runs import host_work, run_record, scenario_record
+from tests.support.counting import counted, host_calls
+from tests.support.runs import run_record, scenario_record
 
 GOOD, BAD, SKIPPED = StepOutcome.GOOD, StepOutcome.BAD, StepOutcome.SKIPPED
 NAME = "sd15-bf16"
@@ -108,8 +108,8 @@ def test_a_metric_that_nothing_measures_ends_it() -> None:
 @pytest.mark.parametrize(
     ("metric", "fields"),
     [
-        ("flops", {"counts": Counts({FLOPS_TOTAL: 9})}),
-        ("empty_cache", {"host_work": host_work()}),
+        ("flops", {"counts": counted({FLOPS_TOTAL: 9})}),
+        ("empty_cache", {"counts": host_calls()}),
     ],
 )
 def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
@@ -125,7 +125,7 @@ def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
 
 @pytest.mark.parametrize("metric", ["component_calls", "faults"])
 def test_a_candidate_that_is_equal_in_what_has_no_total_is_good(metric: str) -> None:
-    one = scenario_record("bf16", figures={"component calls": {"denoiser (batch of 2)": 3}})
+    one = scenario_record("bf16", counts=counted(components={"denoiser (batch of 2)": 3}))
     run, sides = run_record(one), Sides(SideCase(one.id, None, {}), one, one)
     equal = Compared(run, run, figures_of(sides, [metric]))
     assert Step.of("0.40.0", equal, Criterion(metric, "worse")).outcome is GOOD

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,16 +14,7 @@ from fixtures.commands.compare.messages import Failure
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.values import VALUES
-from fixtures.records.counts import (
-    BYTES_MOVED,
-    BYTES_TO_DEVICE,
-    COPIES_TO_DEVICE,
-    FLOPS,
-    OPERATIONS,
-    SYNCS,
-    Counts,
-)
-from fixtures.records.host_work import HostWork
+from fixtures.records.counts import BYTES_MOVED, FLOPS, TOTALS, Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.records.timeline import Timeline
@@ -33,13 +23,12 @@ from fixtures.report.findings import Finding
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides
 from fixtures.verdicts.limits import Limits
+from tests.support.counting import counted, host_calls, with_functions
 from tests.support.runs import (
     entry,
-    host_work,
     run_record,
     scenario_record,
     verdict,
-    with_functions,
 )
 
 STEPS = 3
@@ -69,7 +58,7 @@ class Side:
     more: Mapping[str, int] = field(default_factory=dict)
     moved_bytes: int = 1000
     places: Mapping[str, int] = field(default_factory=dict)
-    work: HostWork = field(default_factory=host_work)
+    work: Counts = field(default_factory=host_calls)
     steps: Mapping[str, int] = field(default_factory=dict)
     copies: Mapping[str, int] = field(default_factory=dict)
     copied: int = 1000
@@ -83,34 +72,30 @@ side = Side
 
 
 def record(name: str, one: Side) -> ScenarioRecord:
-    origins = {f"aten::mm in {one.attention}": 1000, **one.more}
-    kinds: Counter[str] = Counter()
-    for origin, number in origins.items():
-        kinds[origin.partition(" in ")[0]] += number
-    copied = {place: number * one.copied for place, number in one.copies.items()}
-    totals = {
-        OPERATIONS: kinds.total(),
-        BYTES_MOVED: one.moved_bytes,
-        FLOPS: one.flops,
-        SYNCS: sum(one.places.values()),
-        COPIES_TO_DEVICE: sum(one.copies.values()),
-        BYTES_TO_DEVICE: sum(copied.values()),
-    }
-    in_a_step = {name: count for name, count in one.steps.items() if " in " in name}
+    operations = {f"aten::mm in {one.attention}": 1000, **one.more}
+    totals = dict.fromkeys(TOTALS, 0) | {BYTES_MOVED: one.moved_bytes, FLOPS: one.flops}
+    a_step = counted(
+        operations={f"aten::mm in {one.attention}": 300}
+        | {name: count for name, count in one.steps.items() if " in " in name},
+        waits={name: count for name, count in one.steps.items() if "(item)" in name},
+        copies={name: count for name, count in one.steps.items() if "(to the" in name},
+    )
+    counts = counted(
+        totals,
+        operations,
+        a_step=a_step.tally,
+        waits=one.places,
+        copies=one.copies,
+        copied_bytes={place: number * one.copied for place, number in one.copies.items()},
+        components=one.calls,
+    )
     peak_bytes = sum(one.alive.values())
     return scenario_record(
         name,
         workload="sd15",
-        origins=origins,
-        counts=Counts(
-            totals, kinds, sync_places=one.places, copy_places=one.copies, copy_bytes=copied
-        ),
-        step_origins={f"aten::mm in {one.attention}": 300, **in_a_step},
-        step_counts=Counts({OPERATIONS: 300}, sync_places=one.steps, copy_places=one.steps),
-        figures={"component calls": one.calls},
+        counts=counts.beside(one.work),
         component_peak_bytes={WHOLE: peak_bytes, "vae": peak_bytes},
         timeline=Timeline(1, (peak_bytes,), ((0, "pipeline"), (0, "vae")), 0, one.alive, WORK),
-        host_work=one.work,
     )
 
 
@@ -182,8 +167,8 @@ def test_a_wait_names_its_place_and_a_renamed_one_is_none() -> None:
     [(100, 0, "+100 a step"), (0, 600, "+600 outside of the steps")],
 )
 def test_more_of_the_host_s_work_names_functions(step: int, once: int, said: str) -> None:
-    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
-    now = host_work(600 + step, once=300 + once)
+    before = with_functions(host_calls(), {WALK: 40}, {WALK: 40})
+    now = host_calls(600 + step, once=300 + once)
     now = with_functions(now, {WALK: 40 + step}, {WALK: 40 + once})
     [one] = found(("fp32", side(work=before), side(work=now)))
     assert one.outcome is Outcome.REGRESSION
@@ -191,8 +176,8 @@ def test_more_of_the_host_s_work_names_functions(step: int, once: int, said: str
 
 
 def test_what_is_done_in_every_step_and_what_is_done_once_are_two_findings() -> None:
-    now = with_functions(host_work(620, once=2000), {WALK: 20}, {"diffusers/b.py:set_up": 1700})
-    once, step = found(("fp32", side(work=host_work()), side(work=now)))
+    now = with_functions(host_calls(620, once=2000), {WALK: 20}, {"diffusers/b.py:set_up": 1700})
+    once, step = found(("fp32", side(work=host_calls()), side(work=now)))
     assert (once.cause, once.moved) == (
         "diffusers/b.py:set_up +1,700 outside of the steps",
         "host calls (in all) +83.8 %",
@@ -201,9 +186,9 @@ def test_what_is_done_in_every_step_and_what_is_done_once_are_two_findings() -> 
 
 
 def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_finding() -> None:
-    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
-    step = with_functions(host_work(700), {WALK: 140}, {WALK: 40})
-    once = with_functions(host_work(once=900), {WALK: 40}, {WALK: 640})
+    before = with_functions(host_calls(), {WALK: 40}, {WALK: 40})
+    step = with_functions(host_calls(700), {WALK: 140}, {WALK: 40})
+    once = with_functions(host_calls(once=900), {WALK: 40}, {WALK: 640})
     sides = [(side(work=before), side(work=one)) for one in (step, once)]
     [one] = found(("group_offload_leaf", *sides[0]), ("vae_tiling", *sides[1]))
     assert one.cause == f"{WALK} +100 a step, {WALK} +600 outside of the steps"
@@ -211,9 +196,9 @@ def test_a_function_called_in_the_steps_here_and_outside_of_them_there_is_one_fi
 
 
 def test_functions_that_change_elsewhere_without_a_figure_are_no_part_of_a_finding() -> None:
-    before = with_functions(host_work(), {WALK: 40}, {WALK: 40})
-    step = with_functions(host_work(700), {WALK: 140}, {WALK: 40})
-    moved = [with_functions(host_work(), {WALK: 40}, {name: 600}) for name in ("b.py:x", WALK)]
+    before = with_functions(host_calls(), {WALK: 40}, {WALK: 40})
+    step = with_functions(host_calls(700), {WALK: 140}, {WALK: 40})
+    moved = [with_functions(host_calls(), {WALK: 40}, {name: 600}) for name in ("b.py:x", WALK)]
     [one] = found(
         ("fp32", side(work=before), side(work=step)),
         ("bf16", side(work=moved[0]), side(work=moved[1])),
@@ -224,8 +209,8 @@ def test_functions_that_change_elsewhere_without_a_figure_are_no_part_of_a_findi
 def test_what_failed_on_a_side_is_no_part_of_the_other_s_cause() -> None:
     two = {WALK: 30, "diffusers/b.py:hook": 20}
     result = compared(
-        ("fp32", side(work=host_work()), side(work=with_functions(host_work(650), two))),
-        ("bf16", side(work=with_functions(host_work(), {WALK: 5})), side(work=HostWork())),
+        ("fp32", side(work=host_calls()), side(work=with_functions(host_calls(650), two))),
+        ("bf16", side(work=with_functions(host_calls(), {WALK: 5})), side(work=Counts())),
     )
     failed = not_run("sd15-bf16", head=Failure(Outcome.BROKEN, "it does not work"))
     ran = [one for one in result.figures if one.verdict.scenario == "sd15-fp32"]
@@ -382,12 +367,9 @@ def test_flops_are_no_clone_s() -> None:
 def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain() -> None:
     def findings_in(head: Side, halves: int, singles: int) -> list[Finding]:
         records = record("fp32", side()), record("fp32", head)
-        dtypes: list[dict[str, int]] = [
-            {"float16": 1000},
-            {"float16": halves, "float32": singles},
-        ]
+        dtypes = ({"float16": 1000}, {"float16": halves, "float32": singles})
         before, now = (
-            replace(one, counts=replace(one.counts, compute_dtypes=by_dtype))
+            replace(one, counts=one.counts.beside(counted(compute=by_dtype)))
             for one, by_dtype in zip(records, dtypes, strict=True)
         )
         case = SideCase(before.id, entry(counts=before.counts), {})
@@ -396,14 +378,16 @@ def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain() -> None:
 
     clones = side({"aten::clone in ResnetBlock2D": 60})
     lost, cloned, fewer = findings_in(clones, 900, 100)
-    assert lost.moved.startswith("compute float32 from zero; nothing that was counted explains it")
+    assert lost.moved.startswith(
+        "compute (float32) from zero; nothing that was counted explains it"
+    )
     assert (cloned.cause, cloned.moved) == ("clone +60 in ResnetBlock2D", "operations +6.0 %")
-    assert (fewer.outcome, fewer.moved[:22]) == (Outcome.PASS, "compute float16 -10.0 ")
+    assert (fewer.outcome, fewer.moved[:24]) == (Outcome.PASS, "compute (float16) -10.0 %"[:24])
     products = side({"aten::mm in Attention": 1060})
     [one] = findings_in(products, 1000, 60)
     assert (one.cause, one.moved) == (
         "mm +60 in Attention",
-        "operations +6.0 %, compute float32 from zero",
+        "operations +6.0 %, compute (float32) from zero",
     )
 
 
@@ -467,7 +451,6 @@ def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> N
 
 def test_weights_that_no_module_made_have_no_operations_there() -> None:
     base, head = record("fp32", side()), record("fp32", side(CLONE, alive={"x weights": 2 * GIB}))
-    base, head = replace(base, origins={}), replace(head, origins={})
     case = SideCase(base.id, entry(component_peak_bytes=base.component_peak_bytes), {})
     figures = figures_of(Sides(case, base, head), ("peak_memory",))
     [one] = findings_of(Compared(run_record(base), run_record(head), figures))

@@ -24,13 +24,13 @@ from fixtures.commands.compare.side_server import SideServer
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.rounds import Round
-from fixtures.records.counts import OPERATIONS, Counts
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
 from fixtures.workloads.layouts import Layout
+from tests.support.counting import counted
 from tests.support.fake_device import FakeDevice
 
 NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
@@ -40,7 +40,7 @@ Serve = Callable[..., SideServer]
 def observation(
     scenario: Scenario, images: Images = NOISE, inactive: str | None = None
 ) -> Observation:
-    counts = Counts({OPERATIONS: 3}, {"aten::mm": 3})
+    counts = counted({}, {"aten::mm": 3})
     return Observation(
         scenario=scenario.id,
         component_peak_bytes={"whole": 1000},

@@ -17,7 +17,8 @@ from fixtures.records.counts import (
     COPIES_TO_DEVICE,
     COPIES_TO_HOST,
     SYNCS,
-    Counts,
+    Row,
+    less,
 )
 
 KIB = 1024
@@ -187,10 +188,10 @@ def test_a_cast_on_the_device_takes_memory_there(simulation: Simulation) -> None
 def test_the_place_of_a_copy_is_the_librarys_function(simulation: Simulation) -> None:
     from diffusers.image_processor import VaeImageProcessor
 
-    before = simulation.meter.counts()
+    before = simulation.meter.tally.copy()
     VaeImageProcessor().postprocess(torch.zeros(1, 3, 8, 8, device=DEVICE), output_type="np")
-    found: Counts = simulation.meter.counts().less(before)
-    assert found.copy_places == {"diffusers/image_processor.py:pt_to_numpy (to the host)": 1}
-    assert found.copy_bytes == {"diffusers/image_processor.py:pt_to_numpy (to the host)": 768}
-    assert found.sync_places == {"diffusers/image_processor.py:pt_to_numpy (copy to the host)": 1}
-    assert f"bytes copied at {next(iter(found.copy_bytes))}" in found.labelled()
+    counts = less(simulation.meter.tally, before)
+    place = "diffusers/image_processor.py:pt_to_numpy"
+    assert counts[Row(COPIES_TO_HOST, "", place)] == 1
+    assert counts[Row(BYTES_TO_HOST, "", place)] == 768
+    assert counts[Row(SYNCS, "copy to the host", place)] == 1

@@ -92,7 +92,7 @@ def test_tf32_bounds_the_same_work_at_a_higher_rate() -> None:
     device, big = SimulatedDevice(), small(width=512, height=512)
     device.profile = replace(device.profile, launch_s=0)  # which would bound a model this small
     fp32, tf32 = (simulate(name, workload=big, device=device) for name in ("fp32", "tf32"))
-    assert fp32.counts.totals == tf32.counts.totals
+    assert fp32.counts == tf32.counts
     assert fp32.bound_s is not None
     assert tf32.bound_s is not None
     assert tf32.bound_s < fp32.bound_s
@@ -181,8 +181,8 @@ def test_the_timeline_adds_up_to_the_figures(technique: str) -> None:
     assert timeline is not None
     assert max(timeline.live_bytes) == trace.component_peak_bytes[WHOLE]
     assert sum(timeline.alive_at_peak.values()) == trace.component_peak_bytes[WHOLE]
-    assert sum(flops for _, flops, _ in timeline.work.values()) == trace.counts.totals[FLOPS]
-    assert sum(moved for _, _, moved in timeline.work.values()) == trace.counts.totals[BYTES_MOVED]
+    assert sum(flops for _, flops, _ in timeline.work.values()) == trace.counts.total(FLOPS)
+    assert sum(moved for _, _, moved in timeline.work.values()) == trace.counts.total(BYTES_MOVED)
     assert [name for _, name in timeline.phases] == [START, "text_encoder", "denoiser", "vae"]
     weights = [name for name in timeline.alive_at_peak if "weights" in name]
     copied = [name for name in timeline.alive_at_peak if "copied in float16" in name]

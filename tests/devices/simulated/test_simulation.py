@@ -19,7 +19,14 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated import simulation as simulation_module
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE, Simulation, UnknownValueError
-from fixtures.records.counts import BYTES_TO_DEVICE, COPIES_TO_HOST, FLOPS, OPERATIONS, SYNCS
+from fixtures.records.counts import (
+    BYTES_TO_DEVICE,
+    COPIES_TO_HOST,
+    FLOPS,
+    OF_DEVICE,
+    OPERATIONS,
+    SYNCS,
+)
 from fixtures.records.run import RESERVED, WHOLE
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
@@ -48,8 +55,8 @@ def test_a_trace_has_every_figure(plain: Trace) -> None:
     assert plain.bound_s is not None
     assert plain.bound_s > 0
     assert plain.leak is None
-    assert sum(counts.operations.values()) == counts.totals[OPERATIONS]
-    assert sum(plain.origins.values()) == counts.totals[OPERATIONS]
+    assert sum(counts.operations.values()) == counts.total(OPERATIONS)
+    assert sum(plain.origins.values()) == counts.total(OPERATIONS)
     assert "aten::convolution in ResnetBlock2D" in plain.origins
 
 
@@ -76,8 +83,8 @@ def test_figures_are_those_without_a_memory(
 def test_another_process_gives_the_same_figures(plain: Trace) -> None:
     script = (
         "import json; from tests.support.simulated_runs import simulate; trace = simulate();"
-        "counts = trace.counts.labelled();"
-        "print(json.dumps([trace.component_peak_bytes, counts, trace.origins, trace.bound_s]))"
+        "counts = sorted(map(list, trace.counts.tally.items()));"
+        "print(json.dumps([trace.component_peak_bytes, counts, trace.bound_s]))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
@@ -88,8 +95,8 @@ def test_another_process_gives_the_same_figures(plain: Trace) -> None:
         check=True,
     )
     figures = json.loads(done.stdout.splitlines()[-1])
-    counts = plain.counts.labelled()
-    assert figures == [plain.component_peak_bytes, counts, plain.origins, plain.bound_s]
+    counts = [[[*row], number] for row, number in sorted(plain.counts.tally.items())]
+    assert figures == [plain.component_peak_bytes, counts, plain.bound_s]
 
 
 def test_inference_mode_is_counted_as_no_grad_is() -> None:
@@ -101,7 +108,7 @@ def test_inference_mode_is_counted_as_no_grad_is() -> None:
             with device.observe(SimpleNamespace(unet=layer)) as trace:
                 layer(torch.ones(4, 64).to(device.torch_device)).softmax(dim=-1).cpu()
         found.append((trace.counts, trace.component_peak_bytes))
-    assert found[0][0].operations["aten::addmm"] == 1
+    assert found[0][0].by_name(OPERATIONS)["aten::addmm"] == 1
     assert found[0] == found[1]
 
 
@@ -117,7 +124,7 @@ def test_flops_are_those_of_torchs_own_counter_on_a_real_run(technique: str) -> 
         FlopCounterMode(display=False) as counter,
     ):
         workload.draw(pipeline)
-    assert trace.counts.totals[FLOPS] == counter.get_total_flops()
+    assert trace.counts.total(FLOPS) == counter.get_total_flops()
 
 
 def test_peaks_agree_with_the_ledger_of_a_real_run() -> None:
@@ -145,20 +152,20 @@ def test_every_further_step_adds_the_same_figures(scheduler: str, telling: int) 
     few, one_more, many = (
         simulate(workload=workload, device=device, steps=telling + more) for more in (0, 1, 6)
     )
-    after_one_more, after_six_more = one_more.counts.labelled(), many.counts.labelled()
-    per_step = few.per_call.labelled()
-    for name, count in few.counts.labelled().items():
-        further = after_one_more[name] - count
-        assert after_six_more[name] == count + 6 * further, name
+    after_one_more, after_six_more = one_more.counts.tally, many.counts.tally
+    per_step = few.per_call.tally
+    for row, count in few.counts.only(OF_DEVICE).tally.items():
+        further = after_one_more[row] - count
+        assert after_six_more[row] == count + 6 * further, row
         # What a step does, told from one run; the schedule itself grows by two numbers a step.
-        assert abs(further - per_step.get(name, 0)) <= (16 if "bytes" in name else 0), name
+        assert abs(further - per_step.get(row, 0)) <= (16 if "bytes" in row.kind else 0), row
     assert few.component_peak_bytes == many.component_peak_bytes
 
 
 def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once() -> None:
     whole, offloaded = simulated(), simulated("model_cpu_offload")
     assert offloaded.component_peak_bytes[WHOLE] < whole.component_peak_bytes[WHOLE]
-    assert offloaded.counts.totals[FLOPS] == whole.counts.totals[FLOPS]
+    assert offloaded.counts.total(FLOPS) == whole.counts.total(FLOPS)
     with shared_device().entered():
         pipeline = shared_workload().load(torch.float16)
         weights = sum(
@@ -166,7 +173,7 @@ def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once
             for part in (pipeline.unet, pipeline.vae, pipeline.text_encoder)
             for tensor in (*part.parameters(), *part.buffers())
         )
-    moved = offloaded.counts.totals[BYTES_TO_DEVICE] - whole.counts.totals[BYTES_TO_DEVICE]
+    moved = offloaded.counts.total(BYTES_TO_DEVICE) - whole.counts.total(BYTES_TO_DEVICE)
     assert moved == weights
 
 
@@ -192,7 +199,7 @@ def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulat
     assert levels.tolist()[:2] == [8, 1.75]
     totals = simulation.meter.counts().totals
     # .item(), .nonzero(), the copy of 7, and .tolist() of positions and of the levels.
-    assert (totals[SYNCS], totals[COPIES_TO_HOST]) == (5, 2)
+    assert (counts.total(SYNCS), counts.total(COPIES_TO_HOST)) == (5, 2)
     # What nobody knows makes all views unknown.
     view.copy_(torch.randn(20_000, device=DEVICE)[:2])
     for read in (lambda: levels.sum().item(), levels.tolist):

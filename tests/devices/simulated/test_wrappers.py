@@ -11,7 +11,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.private import device_type
 from fixtures.devices.simulated.weights import weights_of
 from fixtures.devices.storages import stored_bytes, stored_tensors
-from fixtures.records.counts import BYTES_TO_DEVICE
+from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS
 from tests.devices.test_storages import Pipeline
 from tests.support.packed import Packed, pack
 
@@ -32,7 +32,7 @@ def test_the_device_holds_the_parts_and_not_what_they_stand_for(draws: bool) -> 
             counts = simulation.meter.counts()
         assert isinstance(layer.weight, Packed)
         assert simulation.memory.storage_bytes == PACKED_BYTES
-        assert counts.totals[BYTES_TO_DEVICE] == PACKED_BYTES
+        assert counts.total(BYTES_TO_DEVICE) == PACKED_BYTES
         assert [device_type(one) for one in stored_tensors(layer.weight)] == ["cuda", "cuda"]
         assert set(weights_of(pipeline).values()) == {
             "denoiser weights int8",
@@ -41,8 +41,8 @@ def test_the_device_holds_the_parts_and_not_what_they_stand_for(draws: bool) -> 
         with device.observe(pipeline) as trace:
             made = layer(torch.ones((2, COLUMNS), device="cuda"))
         assert device_type(made) == "cuda"
-        assert trace.counts.operations["aten::_to_copy"] == 1
-        assert trace.counts.operations["aten::mm"] == 1
+        assert trace.counts.by_name(OPERATIONS)["aten::_to_copy"] == 1
+        assert trace.counts.by_name(OPERATIONS)["aten::mm"] == 1
 
 
 def test_values_are_those_of_the_host() -> None:

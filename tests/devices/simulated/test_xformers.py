@@ -19,7 +19,7 @@ from fixtures.devices.simulated.host_kernels import on_host
 from fixtures.devices.simulated.private import outside_of_modes
 from fixtures.devices.simulated.shadows import shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, Simulation
-from fixtures.records.counts import FLOPS
+from fixtures.records.counts import COMPUTE, FLOPS, OPERATIONS
 from tests.support.half_done import complaint
 from tests.support.simulated_runs import shared_device, shared_workload, simulate
 
@@ -161,9 +161,9 @@ def test_the_kernel_s_flops_and_memory(simulation: Simulation) -> None:
     made = simulation.memory.allocator.requested_bytes - live
     counts = simulation.meter.counts()
     products = 2 * 2 * 2 * 64 * 512 * 40  # two of them, in two heads
-    assert counts.operations[KERNEL] == 1
-    assert counts.totals[FLOPS] == products
-    assert counts.compute_dtypes == {"float16": 1}
+    assert counts.by_name(OPERATIONS)[KERNEL] == 1
+    assert counts.total(FLOPS) == products
+    assert counts.by_name(COMPUTE) == {"float16": 1}
     calls, flops, moved = simulation.meter.kinds["attention"]
     assert (calls, flops) == (1, products)
     assert made == 2 * attended.numel()

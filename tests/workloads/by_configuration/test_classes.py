@@ -104,7 +104,7 @@ def test_a_class_runs_by_its_configurations_alone(
     assert places == {"cuda"}
     assert trace.calls["denoiser"] >= STEPS
     assert trace.component_peak_bytes[WHOLE] > size
-    assert sum(trace.counts.compute_dtypes.values()) > 0
+    assert trace.counts.total(COMPUTE) > 0
     assert (workload.kind == "video") == (name in VIDEO)
     assert (len(images) == 0) == (name in SOUND)
 
