@@ -16,7 +16,9 @@ from fixtures.records.counts import (
     BYTES_TO_HOST,
     COPIES_TO_DEVICE,
     COPIES_TO_HOST,
+    OPERATIONS,
     SYNCS,
+    Counts,
     Row,
     less,
 )
@@ -146,20 +148,17 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_copies_waits_and_operations_are_torchs(name: str, simulation: Simulation) -> None:
-    case, given, before = CASES[name], sides(), simulation.meter.counts()
+    case, given, before = CASES[name], sides(), simulation.meter.tally.copy()
     case.run(given)
-    counts = simulation.meter.counts().less(before)
-    directions = {"the caller (to the device)": case.there, "the caller (to the host)": case.back}
-    copied = {place: sizes for place, sizes in directions.items() if sizes}
-    assert counts.copy_places == {place: len(sizes) for place, sizes in copied.items()}
-    assert counts.copy_bytes == {place: sum(sizes) for place, sizes in copied.items()}
-    totals = (COPIES_TO_DEVICE, BYTES_TO_DEVICE, COPIES_TO_HOST, BYTES_TO_HOST, SYNCS)
-    assert [counts.totals.get(total, 0) for total in totals] == [
-        *(len(case.there), sum(case.there), len(case.back), sum(case.back)),
-        case.waits,
-    ]
-    assert sum(counts.sync_places.values()) == case.waits
-    assert counts.operations == case.operations
+    counts = Counts.of(less(simulation.meter.tally, before))
+    for copies, volume, sizes in (
+        (COPIES_TO_DEVICE, BYTES_TO_DEVICE, case.there),
+        (COPIES_TO_HOST, BYTES_TO_HOST, case.back),
+    ):
+        assert (counts.total(copies), counts.total(volume)) == (len(sizes), sum(sizes))
+        assert counts.places(copies) == ({"the caller"} if sizes else set())
+    assert counts.total(SYNCS) == case.waits
+    assert counts.by_name(OPERATIONS) == case.operations
 
 
 def test_values_come_through_casts_and_temporaries(simulation: Simulation) -> None:

@@ -19,6 +19,7 @@ from fixtures.records.counts import (
     SYNCS,
 )
 from fixtures.records.run import WHOLE
+from tests.support.counting import operations_of
 from tests.support.simulated_runs import (
     SIDE_PX,
     simulate,
@@ -53,7 +54,7 @@ def wrapped(owner: Any, name: str, around: Callable[..., Any]) -> None:
 
 
 def new_origins(before: Trace, after: Trace) -> Counter[str]:
-    return Counter(after.origins) - Counter(before.origins)
+    return Counter(operations_of(after.counts)) - Counter(operations_of(before.counts))
 
 
 def test_an_upcast_left_in_attention(sound: Trace) -> None:

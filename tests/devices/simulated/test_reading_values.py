@@ -16,7 +16,8 @@ from fixtures.records.counts import COPIES_TO_DEVICE, OPERATIONS, SYNCS
 @pytest.fixture
 def totals(simulation: Simulation) -> Callable[[], dict[str, int]]:
     """What has been counted so far."""
-    return lambda: dict(simulation.meter.counts().totals)
+    counts = simulation.meter.counts
+    return lambda: {kind: counts().total(kind) for kind in counts().kinds}
 
 
 def levels() -> torch.Tensor:

@@ -26,6 +26,7 @@ from fixtures.records.counts import (
     OF_DEVICE,
     OPERATIONS,
     SYNCS,
+    Row,
 )
 from fixtures.records.run import RESERVED, WHOLE
 from fixtures.settings import REPOSITORY
@@ -55,9 +56,7 @@ def test_a_trace_has_every_figure(plain: Trace) -> None:
     assert plain.bound_s is not None
     assert plain.bound_s > 0
     assert plain.leak is None
-    assert sum(counts.operations.values()) == counts.total(OPERATIONS)
-    assert sum(plain.origins.values()) == counts.total(OPERATIONS)
-    assert "aten::convolution in ResnetBlock2D" in plain.origins
+    assert Row(OPERATIONS, "aten::convolution", "ResnetBlock2D") in counts.rows
 
 
 def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -> None:
@@ -197,7 +196,7 @@ def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulat
     view = levels[:2]
     view += 1
     assert levels.tolist()[:2] == [8, 1.75]
-    totals = simulation.meter.counts().totals
+    counts = simulation.meter.counts()
     # .item(), .nonzero(), the copy of 7, and .tolist() of positions and of the levels.
     assert (counts.total(SYNCS), counts.total(COPIES_TO_HOST)) == (5, 2)
     # What nobody knows makes all views unknown.

@@ -14,6 +14,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.private import FakeTensor, real_values
 from fixtures.devices.simulated.shadows import set_shadow, shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
+from fixtures.records.counts import OPERATIONS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*torch.jit.* is deprecated:DeprecationWarning",

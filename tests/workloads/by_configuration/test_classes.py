@@ -11,6 +11,7 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
+from fixtures.records.counts import COMPUTE
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
