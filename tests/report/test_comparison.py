@@ -92,7 +92,6 @@ def test_the_largest_change_comes_first_and_timings_come_last() -> None:
     assert names == [
         "flops",
         "SSIM",
-        "operations",
         "latency ratio to the control workload",
         "latency",
     ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.metrics.counts import COUNTS
+from fixtures.metrics.counts import COUNTS as EXACT
 from fixtures.metrics.images import FLIP, SSIM
 from fixtures.metrics.latency_verdicts import LATENCY, RATIO, RATIO_TO_BASE
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.units import GIB, MIB
 from fixtures.verdicts.quantity import Quantity
+
+COUNTS = EXACT.quantity
 
 
 @pytest.mark.parametrize("metric", [LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, FLIP])
@@ -58,4 +60,4 @@ def test_a_figure_is_printed_with_its_unit(metric: Quantity, value: float, text:
 def test_a_change_is_printed_so_that_the_smallest_one_shows(
     value: float, baseline: float, text: str
 ) -> None:
-    assert COUNTS.quantity.change(value, baseline) == text
+    assert COUNTS.change(value, baseline) == text

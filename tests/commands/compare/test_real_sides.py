@@ -113,7 +113,7 @@ def test_a_copy_of_the_denoisers_input_is_found_and_everything_else_is_equal(
     head = RemoteSide("head", ["copy"], settings, tmp_path)
     result = compared(base, head, find_scenario("small", "fp32"))
     failed = {figure.verdict.metric: figure for figure in result.failed}
-    assert failed["operations"].note == "clone +3"
+    assert failed["operations"].note == "clone +3 (+1 a step) in UNet2DConditionModel"
     assert failed.keys() == {"operations", "bytes moved", "peak memory (denoiser)"}
     others = [figure for figure in result.figures if figure.verdict.metric not in failed]
     assert "peak memory" in {figure.verdict.metric for figure in others}
