@@ -1,4 +1,4 @@
-"""A new metric as CONTRIBUTING.md describes it: followed in a copy of the repository."""
+"""A new count as CONTRIBUTING.md describes it: followed in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fixtures.settings import REPOSITORY
 from tests.support.running import own_environment
 
 TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
-SECTION = re.findall(r"^## A new metric$(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)[0]
+SECTION = re.findall(r"^## A new count$(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)[0]
 BLOCKS = re.findall(r"([^`]*(?:`[^`]+`[^`]*)*)```(?:python)?\n(.*?)```", SECTION, re.DOTALL)
 COPIED = ("conftest.py", "pyproject.toml", "fixtures", "perf_tests", "baselines")
 SCENARIO = "storybook-fp32"
@@ -54,32 +54,31 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-def test_a_metric_that_follows_the_section_is_stored_judged_and_shown(tmp_path: Path) -> None:
+def test_a_count_that_follows_the_section_is_stored_judged_and_shown(tmp_path: Path) -> None:
     for name in COPIED:
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy2
         copy(REPOSITORY / name, tmp_path / name)
     # Besides its row in the docs.
-    assert len(follow(tmp_path)) == 5
+    assert len(follow(tmp_path)) == 2
 
     before = run(tmp_path)
     assert before.returncode == 0, before.stdout
-    assert "allocations: the baseline is older than this metric" in before.stdout
 
-    refresh = ("--perf-update-baselines", "--perf-reason", "a new metric", "-k", f"[{SCENARIO}]")
+    refresh = ("--perf-update-baselines", "--perf-reason", "a new count", "-k", f"[{SCENARIO}]")
     recorded = run(tmp_path, *refresh)
     assert recorded.returncode == 0, recorded.stdout
     path = tmp_path / "baselines/cpu/storybook.json"
     stored = json.loads(path.read_text("utf-8"))
-    figures = stored["scenarios"]["fp32"]["figures"]
-    count = figures["allocations"]["whole"]
+    places = stored["scenarios"]["fp32"]["counts"]["rows"]["allocations"]
+    count, a_step = places[""][""]
     assert count > 1000
 
     after = run(tmp_path)
     assert after.returncode == 0, after.stdout
-    assert re.search(rf"allocations *\n.*\n.* {count:,} ok", after.stdout), "a column of its own"
+    assert re.search(rf"allocations *\n.*\n.* {count:,}", after.stdout), "a column of its own"
 
-    figures["allocations"]["whole"] -= 1
+    places[""][""] = [count - 1, a_step]
     path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     more = run(tmp_path)
     assert more.returncode == 1
-    assert f"{SCENARIO}: allocations changed: whole" in more.stdout
+    assert f"{SCENARIO}: counts changed: allocations {count - 1:,} -> {count:,} (+1" in more.stdout
