@@ -75,7 +75,9 @@ def compared(
 
 
 def plus(counts: Counts, row: Row, number: int) -> Counts:
-    tally = {each: n for each, n in counts.tally.items() if each != Row(row.kind)}
+    tally = counts.tally
+    if row != Row(row.kind):
+        tally.pop(Row(row.kind), None)  # a kind that has parts has no row without
     return Counts.of({**tally, row: tally.get(row, 0) + number})
 
 
@@ -256,6 +258,8 @@ def test_bytes_are_printed_as_bytes_and_copies_with_theirs() -> None:
     more = BASE.beside(counted(copies={place: 2}, copied_bytes={place: 2**20}))
     figures = compared(more)
     assert figures[BYTES_TO_DEVICE].texts[:2] == ("3.00 MiB", "4.00 MiB")
+    one_more = judged(plus(BASE, Row(BYTES_MOVED), 1)).sentence
+    assert "bytes moved 1,073,741,824 bytes -> 1,073,741,825 bytes (+1 bytes" in one_more
     assert figures[BYTES_TO_DEVICE].note == "copy to the device +2, +1.00 MiB, at diffusers/y.py:f"
 
 
