@@ -75,7 +75,8 @@ def test_a_count_that_follows_the_section_is_stored_judged_and_shown(tmp_path: P
 
     after = run(tmp_path)
     assert after.returncode == 0, after.stdout
-    assert re.search(rf"allocations *\n.*\n.* {count:,}", after.stdout), "a column of its own"
+    assert re.search(r" allocations ", after.stdout), "a column of its own"
+    assert f" {count:,} " in after.stdout
 
     places[""][""] = [count - 1, a_step]
     path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
