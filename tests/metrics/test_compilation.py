@@ -145,7 +145,7 @@ def test_what_cannot_be_compared_is_not_judged_and_what_was_lost_fails() -> None
     assert verdict.detail == "there is no compiler"
     nothing = replace(record, not_compiled="")
     assert METRIC.judge(case(entry=None), nothing)[0].outcome is Outcome.NO_BASELINE
-    assert "holds none; store it" in METRIC.judge(case(), nothing)[0].detail
+    assert "holds none; store it" in str(METRIC.judge(case(), nothing)[0].reason)
 
 
 def test_two_releases_are_compared_count_by_count() -> None:

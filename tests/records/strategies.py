@@ -10,7 +10,7 @@ from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.codec import LARGEST
 from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.likeness import Likeness
-from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.outcome import Outcome, Reason, Remedy, Verdict
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Evidence, Group, Interval, Timing
@@ -22,6 +22,7 @@ FIGURES = (
     SIZES | SIZES.map(lambda size: -size) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
 )
 NAMED_NUMBERS = st.dictionaries(NAMES, WHOLE_NUMBERS, max_size=3)
+REMEDIES = st.none() | st.builds(Remedy, NAMES, NAMES)
 VERSIONS = st.dictionaries(NAMES, NAMES, max_size=3)
 HARDWARE = st.dictionaries(
     NAMES, NAMES | st.integers(-9, 9) | st.booleans() | st.none() | st.lists(NAMES), max_size=3
@@ -72,11 +73,15 @@ VERDICTS = st.builds(
     scenario=NAMES,
     metric=NAMES,
     outcome=st.sampled_from(Outcome),
-    sentence=NAMES,
+    text=NAMES,
     measured=st.none() | FIGURES,
     baseline=st.none() | FIGURES,
     limit=st.none() | FIGURES,
     detail=NAMES,
+    against=NAMES,
+    changed=st.none() | st.lists(NAMES, max_size=2).map(tuple),
+    remedy=REMEDIES,
+    places=st.lists(NAMES, max_size=2).map(tuple),
     not_run=st.sampled_from([None, "base", "head", "both"]),
 )
 CLASSES = st.dictionaries(NAMES, NAMES, max_size=2)
@@ -88,7 +93,7 @@ SCENARIO_RECORDS = st.builds(
     technique=NAMES,
     family=NAMES,
     documented_speedup=st.none() | FIGURES,
-    unsupported=st.none() | NAMES,
+    unsupported=st.none() | st.builds(Reason, NAMES, REMEDIES),
     weights=NAMES,
     component_peak_bytes=NAMED_NUMBERS,
     reference_peak_bytes=st.none() | WHOLE_NUMBERS,

@@ -84,7 +84,8 @@ def test_an_error_raised_again_has_no_traceback_that_keeps_tensors_alive() -> No
 
 def test_an_error_is_a_verdict_on_what_it_left_unmeasured() -> None:
     verdict = ERROR.verdict("latency")
-    assert verdict == Verdict("sd15-fp16", "latency", Outcome.BROKEN, str(ERROR))
+    assert verdict == Verdict("sd15-fp16", "latency", Outcome.BROKEN, ERROR.reason)
+    assert verdict.sentence == str(ERROR)
 
 
 def test_software_changes_name_what_came_and_went() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.records.software import CONSTRAINTS, installation, without_installation
+from fixtures.records.software import CONSTRAINTS, installation
 from fixtures.settings import REPOSITORY
 
 
@@ -36,8 +36,3 @@ def test_the_versions_are_the_constrained_ones(monkeypatch: pytest.MonkeyPatch) 
     words = shlex.split(installation("torchao", "gguf", upgrade=True))
     assert words[3:-2] == ["install", "--upgrade", "torchao", "gguf"]
     assert words[-2:] == ["-c", "constraints.txt"]
-
-
-def test_elsewhere_the_command_is_left_out() -> None:
-    assert without_installation(f"needs torchao: {installation('torchao')}") == "needs torchao"
-    assert without_installation("needs: a card") == "needs: a card"

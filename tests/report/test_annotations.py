@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,31 +36,33 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "place"),
+    ("places", "place"),
     [
-        ("raised E: no (second call, Attention of vae, diffusers/models/attention.py:245)", 245),
-        ("waits 1 -> 2, in diffusers/models/attention.py:Attention.hook (item)", 4),
-        ("copies at diffusers/models/attention.py:forward (to the host)", 1),
-        ("diffusers/models/gone.py:7 and then diffusers/models/attention.py:9", 9),
-        ("clone +4 in ResnetBlock2D, clone +1 in Attention", "src/diffusers/models/resnet.py"),
-        ("clone +1 in Decoder", None),  # there are two
-        ("clone +1 in Unknown", None),
-        ("raised E (diffusers/models/gone.py:7)", None),
-        ("raised E (diffusers/../../etc/passwd.py:7)", None),
-        ("peak memory +4.00 MiB", None),
+        (["diffusers/models/attention.py:245"], 245),
+        (["diffusers/models/attention.py:Attention.hook"], 4),
+        (["diffusers/models/attention.py:forward"], 1),
+        (["diffusers/models/gone.py:7", "diffusers/models/attention.py:9"], 9),
+        (["ResnetBlock2D", "Attention"], "src/diffusers/models/resnet.py"),
+        (["Decoder"], None),  # there are two
+        (["Unknown"], None),
+        (["diffusers/models/gone.py:7"], None),
+        (["diffusers/../../etc/passwd.py:7"], None),
+        (["torch/nn/modules/module.py:7", "/etc/passwd:7", "a.*"], None),
+        ([], None),
     ],
 )
-def test_a_sentence_that_names_a_line_a_function_or_one_class_stands_there(
-    sentence: str, place: int | str | None, checkout: Path
+def test_a_failure_stands_at_the_first_line_function_or_class_that_is_there(
+    places: list[str], place: int | str | None, checkout: Path
 ) -> None:
-    (command,) = annotated([Failure("title", sentence)], [checkout / "other", checkout])
+    failure = Failure("title", "sentence", tuple(places))
+    (command,) = annotated([failure], [checkout / "other", checkout])
     found = Place(ATTENTION, place) if isinstance(place, int) else place and Place(place, 1)
     where = f"file={found.file},line={found.line}," if found else ""
-    assert command == f"::error {where}title=title::{sentence}"
+    assert command == f"::error {where}title=title::sentence"
 
 
 def test_without_a_checkout_there_is_no_file(checkout: Path) -> None:
-    (command,) = annotated([Failure("t", "raised E (diffusers/models/attention.py:2)")], [])
+    (command,) = annotated([Failure("t", "raised", ("diffusers/models/attention.py:2",))], [])
     assert command.startswith("::error title=t::")
 
 
@@ -81,28 +84,35 @@ def test_no_word_of_others_is_a_command_or_a_property(checkout: Path) -> None:
 
 
 def test_failures_of_one_place_are_one_and_no_more_than_github_shows(checkout: Path) -> None:
-    at = "raised E (diffusers/models/attention.py:2)"
-    alike = [Failure(f"sd15-{name}", at) for name in ("fp32", "fp16", "bf16")]
+    at = ("diffusers/models/attention.py:2",)
+    alike = [Failure(f"sd15-{name}", "raised E", at) for name in ("fp32", "fp16", "bf16")]
     others = [Failure(f"sdxl-{number}", f"peak {number}") for number in range(20)]
     commands = annotated([*alike, *others], [checkout])
     assert len(commands) == MAX_SHOWN
-    assert commands[0] == f"::error file={ATTENTION},line=2,title=sd15-fp32 and 2 more here::{at}"
+    assert (
+        commands[0] == f"::error file={ATTENTION},line=2,title=sd15-fp32 and 2 more here::raised E"
+    )
     assert commands[1] == "::error title=sdxl-0::peak 0"
 
 
 def test_what_fails_is_annotated_and_nothing_else() -> None:
     outcomes = (Outcome.PASS, Outcome.REGRESSION, Outcome.INCONCLUSIVE, Outcome.NOT_JUDGED)
     run = run_record(scenario_record("bf16", *outcomes))
-    sentence = "storybook-bf16 says why"
-    regression = Failure("storybook-bf16: regression (latency ratio)", sentence)
+    run.scenarios["storybook-bf16"].verdicts[1:2] = [
+        replace(run.scenarios["storybook-bf16"].verdicts[1], places=("Attention",))
+    ]
+    sentence = "storybook-bf16: says why"
+    regression = Failure("storybook-bf16: regression (latency ratio)", sentence, ("Attention",))
     assert failures_of(run, strict=False) == [regression]
     assert len(failures_of(run, strict=True)) == 2
     findings = [
-        Finding(outcome, "clone +4 in ResnetBlock2D", "operations +1 %", ("sd15-fp32",))
+        Finding(
+            outcome, "clone +4 in ResnetBlock2D", "operations +1 %", ("sd15-fp32",), ("Resnet",)
+        )
         for outcome in (Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.PASS)
     ]
     words = "clone +4 in ResnetBlock2D: operations +1 %"
-    assert failed(findings) == [Failure("regression in sd15-fp32", words)]
+    assert failed(findings) == [Failure("regression in sd15-fp32", words, ("Resnet",))]
 
 
 def test_an_editable_installation_tells_its_checkout(

@@ -23,7 +23,7 @@ NAMES = ["results.json", "summary.md", "report.html"]
 
 def scenario(technique: str, outcome: Outcome, sentence: str = "why") -> ScenarioRecord:
     one = verdict(f"storybook-{technique}", outcome)
-    return scenario_record(technique, wall_ms=120.0, verdicts=[replace(one, sentence=sentence)])
+    return scenario_record(technique, wall_ms=120.0, verdicts=[replace(one, text=sentence)])
 
 
 MIXED = run_record(
@@ -40,13 +40,16 @@ MIXED = run_record(
 
 def test_counts_and_failures_come_first_and_every_scenario_has_a_row() -> None:
     text = markdown(MIXED, strict=False)
-    assert text.index("1 failed") < text.index("- fp16 is slower") < text.index("| technique")
-    assert "**Failed**\n\n- fp16 is slower\n\n**Undecided**\n\n- sdpa is undecided" in text
+    assert text.index("1 failed") < text.index("fp16 is slower") < text.index("| technique")
+    assert (
+        "**Failed**\n\n- storybook-fp16: fp16 is slower\n\n"
+        "**Undecided**\n\n- storybook-sdpa: sdpa is undecided"
+    ) in text
     assert "| fp16 | ❌ regression (latency ratio) | 120 ms ✗ |" in text
     assert "| bf16 | ✅ pass | 120 ms ✓ |" in text
     assert "| sdpa | ❔ inconclusive (latency ratio) | 120 ms ? |" in text
     assert "After each figure: ✓ = passed, ✗ = failed, ? = undecided, - = not judged." in text
-    assert "\n\n**Improved**\n\n- tiny\\_vae needs less\n" in text
+    assert "\n\n**Improved**\n\n- storybook-tiny\\_vae: tiny\\_vae needs less\n" in text
     assert "storybook: 4 scenarios" in text
     assert "- tf32: unsupported: needs CUDA" in text
 
@@ -69,7 +72,7 @@ def test_strict_counts_the_undecided_as_failed() -> None:
     text = markdown(MIXED, strict=True)
     assert "**Undecided**" not in text
     assert "**Improved**" not in text
-    assert "- sdpa is undecided for noise" in text[text.index("**Failed**") :]
+    assert "- storybook-sdpa: sdpa is undecided for noise" in text[text.index("**Failed**") :]
 
 
 def test_a_summary_that_would_be_too_long_leaves_the_tables_out_and_says_so() -> None:

@@ -155,8 +155,7 @@ def test_the_page_names_what_is_under_test_first_and_each_reason_once() -> None:
     page = page_of(fit(way(), not_run={"int8": why, "fp8": why, "fp16": "it overflows"}))
     assert page.index("<li>diffusers 0.42.1") < page.index("<li>torch 2.13.0")
     assert "<b>int8, fp8</b>: needs torchao" in page
-    assert page.count("<code>python -m pip install torchao</code>") == 1
-    assert page.count('class="copy"') == 2  # that, and the program
+    assert page.count("python -m pip install torchao") == 1
 
 
 # The chart

@@ -14,7 +14,7 @@ import pytest
 from fixtures.records.counts import OPERATIONS
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
-from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
@@ -97,7 +97,7 @@ def illustrated_run() -> RunRecord:
     why = "needs a CUDA device with TF32 (Ampere or later)"
     detail = "aten::_convert_element_type 46 -> 86 (+40, 2 a step) in BasicTransformerBlock"
     failed = verdict("storybook-fp16", Outcome.REGRESSION, detail=detail)
-    failed = replace(failed, sentence=f"{failed.sentence}; accept it with: {REFRESH}")
+    failed = replace(failed, remedy=Remedy(REFRESH, "accept it with"))
     return run_record(
         fp32(images=encoded(grey), documented_speedup=1.0),
         fp16(
@@ -202,9 +202,14 @@ def test_unsupported_scenarios_are_folded_and_each_reason_is_told_once() -> None
 
 def test_what_all_verdicts_of_a_scenario_say_is_said_once_and_its_command_can_be_copied() -> None:
     name = "storybook-fp16"
-    end = f"changed since the baseline: no package version; accept it with: {REFRESH}"
+    remedy = Remedy(REFRESH, "accept it with")
     verdicts = [
-        Verdict(name, metric, Outcome.REGRESSION, f"{name}: {metric} grew; {end}")
+        replace(
+            verdict(name, Outcome.REGRESSION, metric, remedy=remedy),
+            text=f"{metric} grew",
+            against="the baseline",
+            changed=(),
+        )
         for metric in ("peak memory", "counts")
     ]
     reader = read(run_record(fp16(verdicts=verdicts)))

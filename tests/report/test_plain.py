@@ -110,12 +110,12 @@ def outside(words: str) -> RunRecord:
     one = verdict("storybook-fp16", Outcome.REGRESSION)
     undecided = verdict("storybook-fp16", Outcome.INCONCLUSIVE, "SSIM")
     unknown = verdict("storybook-fp16", Outcome.NOT_JUDGED, "peak memory", detail=words)
-    failed = replace(one, sentence=words, detail=words)
+    failed = replace(one, text=words, detail=words)
     return run_record(
         scenario_record(
             words,
             wall_ms=120.0,
-            verdicts=[failed, replace(undecided, sentence=words), unknown],
+            verdicts=[failed, replace(undecided, text=words), unknown],
             weights=words,
         ),
         scenario_record(f"other{words}", unsupported=words or "none"),
@@ -172,7 +172,7 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
     request = SimpleNamespace(session=SimpleNamespace(items=[]))
     take = inspect.unwrap(judge)(request, None, run, Settings(), lambda name, value: None)
     with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as said:
-        take(replace(verdict("storybook-fp16", outcome), sentence=words))
+        take(replace(verdict("storybook-fp16", outcome), text=words))
     assert "\x1b" not in str(said.value)
     assert "\n" not in str(said.value)
     assert "##[" not in str(said.value)
@@ -180,7 +180,7 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
 
 
 def test_a_comparison_s_words_are_no_command() -> None:
-    one = replace(verdict("storybook-fp16", Outcome.BROKEN), sentence="broken\n::error::x\x1b[31m")
+    one = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
     figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
     compared = Compared(run_record(), run_record(), [figure])
     text = render_comparison(compared, color=False, table=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.metrics.latency import reference_of
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.words import judged, not_judged, titled
@@ -55,10 +55,12 @@ def test_a_workload_is_titled_with_its_weights_as_far_as_they_are_known() -> Non
 
 def test_a_reason_that_differs_by_its_command_alone_is_given_once() -> None:
     def record(technique: str, why: str) -> ScenarioRecord:
-        one = verdict(f"storybook-{technique}", Outcome.NOT_JUDGED, "counts", detail=why)
+        remedy = Remedy(f"nox -s refresh -- -k {technique}", "renew it with")
+        name = f"storybook-{technique}"
+        one = verdict(name, Outcome.NOT_JUDGED, "counts", detail=why, remedy=remedy)
         return scenario_record(technique, verdicts=[one])
 
-    old = "the baseline is older; renew it with: nox -s refresh -- -k "
-    many = [record(name, f"{old}{name}") for name in ("fp32", "fp16")]
-    assert list(not_judged(many)) == ["counts: the baseline is older"]
-    assert list(not_judged(many[:1])) == [f"counts: {old}fp32"]
+    many = [record(name, "the baseline is older") for name in ("fp32", "fp16")]
+    assert list(map(str, not_judged(many))) == ["counts: the baseline is older"]
+    whole = "counts: the baseline is older; renew it with: nox -s refresh -- -k fp32"
+    assert list(map(str, not_judged(many[:1]))) == [whole]

@@ -10,4 +10,4 @@ from fixtures.techniques import Technique
 def skipped_without_libraries(technique: Technique) -> pytest.MarkDecorator:
     """The mark of a parameter that applies the technique."""
     missing = technique.missing_libraries
-    return pytest.mark.skipif(bool(missing), reason=" and ".join(missing))
+    return pytest.mark.skipif(bool(missing), reason=" and ".join(map(str, missing)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fixtures.records.baselines import Entry, LatencySession, Provenance
-from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.outcome import Outcome, Reason, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Evidence, Group, Sample, Timing
 from tests.support.counting import counts, host_calls
@@ -62,8 +62,8 @@ def timing(ratio: float = 1.0, *, judged_ms: float = 100.0, pairs: int = 3) -> T
 def verdict(
     scenario: str, outcome: Outcome = Outcome.PASS, metric: str = "latency ratio", **fields: Any
 ) -> Verdict:
-    """A verdict whose sentence names the scenario."""
-    return Verdict(scenario, metric, outcome, f"{scenario} says why", **fields)
+    """A verdict that says why."""
+    return Verdict(scenario, metric, outcome, "says why", **fields)
 
 
 def scenario_record(
@@ -71,11 +71,13 @@ def scenario_record(
 ) -> ScenarioRecord:
     """The record of a scenario with a verdict for each outcome, and these fields.
 
-    `peak_bytes` stands for the peak of the whole call.
+    `peak_bytes` stands for the peak of the whole call, and a text for the reason without a remedy.
     """
     name = f"{workload}-{technique}"
     if (peak_bytes := figures.pop("peak_bytes", None)) is not None:
         figures["component_peak_bytes"] = {WHOLE: peak_bytes}
+    if isinstance(why := figures.get("unsupported"), str):
+        figures["unsupported"] = Reason(why)
     figures.setdefault("family", "precision")
     figures.setdefault("verdicts", [verdict(name, outcome) for outcome in outcomes])
     return ScenarioRecord(name, workload, technique, **figures)

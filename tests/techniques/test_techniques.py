@@ -19,6 +19,7 @@ from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.torch_settings import one_thread, read_torch_settings
 from fixtures.measuring.state import state_put_back
+from fixtures.records.outcome import Reason, Remedy
 from fixtures.records.software import installation
 from fixtures.records.units import GIB
 from fixtures.scenarios import scenarios
@@ -223,7 +224,9 @@ def test_an_older_diffusers_lacks_what_came_later(
 ) -> None:
     versions = {"diffusers": installed}
     monkeypatch.setattr("fixtures.techniques.technique.software_versions", lambda: versions)
-    assert CATALOGUE["layerwise_casting"].unsupported(CpuDevice()) == reason
+    assert CATALOGUE["layerwise_casting"].unsupported(CpuDevice()) == (
+        Reason(reason) if reason else None
+    )
     assert CATALOGUE["bf16"].unsupported(CpuDevice()) is None
 
 
@@ -265,14 +268,20 @@ def test_without_a_clock_nothing_is_timed() -> None:
 @pytest.mark.parametrize(
     ("installed", "reason"),
     [
-        (None, f"needs torchao: {installation('torchao')}"),
-        ("0.14.1", f"needs torchao>=0.15, this is 0.14.1: {installation('torchao', upgrade=True)}"),
+        (None, Reason("needs torchao", Remedy(installation("torchao")))),
+        (
+            "0.14.1",
+            Reason(
+                "needs torchao>=0.15, this is 0.14.1",
+                Remedy(installation("torchao", upgrade=True)),
+            ),
+        ),
         ("0.15.0", None),
         ("0.19.0.dev20261101", None),
     ],
 )
 def test_an_installed_library_that_fits_is_not_missing(
-    monkeypatch: pytest.MonkeyPatch, installed: str | None, reason: str | None
+    monkeypatch: pytest.MonkeyPatch, installed: str | None, reason: Reason | None
 ) -> None:
     monkeypatch.setattr(metadata, "version", installed_versions(torchao=installed))
     assert missing_library("torchao>=0.15") == reason
@@ -282,7 +291,7 @@ def test_without_its_library_a_technique_is_unsupported(monkeypatch: pytest.Monk
     libraries = ("torchao", "optimum-quanto", "gguf", "bitsandbytes", "peft", "tomesd", "DeepCache")
     monkeypatch.setattr(metadata, "version", installed_versions(**dict.fromkeys(libraries)))
     reasons = {each.unsupported(CpuDevice()) for each in CATALOGUE if each.libraries}
-    assert reasons == {f"needs {name}: {installation(name)}" for name in libraries}
+    assert reasons == {Reason(f"needs {name}", Remedy(installation(name))) for name in libraries}
 
 
 def installed_versions(**versions: str | None) -> Callable[[str], str]:

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fixtures.devices.phases import denoiser
 from fixtures.devices.torch_settings import one_thread
+from fixtures.records.outcome import Reason
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.image_checks import check_images
@@ -193,7 +194,7 @@ def test_what_a_workload_goes_without_is_unsupported_for_its_reason() -> None:
         if scenario.technique.libraries:
             continue  # which need not be installed
         reason = scenario.workload.without.get(scenario.technique.id)
-        assert scenario.unsupported(device) == reason
+        assert scenario.unsupported(device) == (Reason(reason) if reason else None)
 
 
 def test_scenarios_are_those_that_mean_something() -> None:

@@ -31,7 +31,7 @@ NAME = "sd15-bf16"
 
 
 def figure(metric: str, outcome: Outcome, base: float, head: float) -> ComparedFigure:
-    verdict = Verdict(NAME, metric, outcome, f"{NAME}: a sentence")
+    verdict = Verdict(NAME, metric, outcome, "a sentence")
     return ComparedFigure(verdict, quantity_of(metric), base, head)
 
 

@@ -102,8 +102,8 @@ def test_on_github_a_finding_that_fails_is_an_annotation_in_head_s_checkout(
     (tmp_path / "setup.py").write_text("")
     (package / "__init__.py").write_text('__version__ = "0.42.1"\n')
     (package / "a.py").write_text("")
-    says = "storybook-fp32: raised E (diffusers/a.py:7)"
-    verdict = Verdict("storybook-fp32", "run", Outcome.BROKEN, says)
+    line = "diffusers/a.py:7"
+    verdict = Verdict("storybook-fp32", "run", Outcome.BROKEN, f"raised E ({line})", places=(line,))
     compared = Compared(RunRecord(), RunRecord(), [ComparedFigure(verdict, RUN)])
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setattr(compare, "running_side", lambda *asked: contextlib.nullcontext())

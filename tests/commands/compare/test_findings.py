@@ -283,7 +283,7 @@ def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
     result = compared(("fp32", side(), side(CLONE)))
     beside = "; nothing that was counted explains it; also changed: clone +6 in ResnetBlock2D"
     text = "values differ by 1 std in step 1"
-    apart = Verdict("sd15-fp32", VALUES.name, Outcome.REGRESSION, f"sd15-fp32: {text}")
+    apart = Verdict("sd15-fp32", VALUES.name, Outcome.REGRESSION, text)
     [one] = findings_of(replace(result, figures=[ComparedFigure(apart, VALUES)]))
     assert (one.cause, one.moved) == ("", f"computed {text}{beside}")
     close = replace(apart, outcome=Outcome.PASS)

@@ -13,7 +13,7 @@ from fixtures.commands.compare.line_process import LineProcess
 from fixtures.commands.compare.messages import Failure, Recording, failure_of
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.measuring.rounds import Plan
-from fixtures.records.outcome import Outcome, ScenarioError, Side
+from fixtures.records.outcome import Outcome, Reason, Remedy, ScenarioError, Side
 from fixtures.records.software import installation
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
@@ -131,7 +131,8 @@ def test_an_interpreter_that_is_gone_is_said_and_not_tried_twice(
 
 
 def test_of_a_missing_library_the_side_names_no_command_for_its_own_environment() -> None:
-    record = scenario_record("bf16", unsupported=f"needs torchao: {installation('torchao')}")
+    missing = Reason("needs torchao", Remedy(installation("torchao")))
+    record = scenario_record("bf16", unsupported=missing)
     assert failure_of(record) == Failure(Outcome.UNSUPPORTED, "needs torchao")
 
 
