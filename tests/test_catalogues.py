@@ -311,7 +311,7 @@ def test_a_side_that_cannot_import_a_catalogue_says_so(tmp_path: Path) -> None:
     assert failure is not None
     assert failure.outcome is Outcome.BROKEN
     sentence = f"--perf-catalogue {path}, line 1 raises ModuleNotFoundError"
-    assert failure.reason.startswith(sentence)
+    assert failure.text.startswith(sentence)
 
 
 @pytest.mark.long

@@ -23,7 +23,6 @@ from fixtures.commands.compare.messages import (
     OPENING,
     REQUEST,
     RESPONSE,
-    Failure,
     Opened,
     Recording,
     Request,
@@ -32,18 +31,18 @@ from fixtures.commands.compare.messages import (
 from fixtures.measuring.recording import record_of
 from fixtures.measuring.rounds import Plan, Round
 from fixtures.records.counts import FLOPS
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import find_scenario
 from tests.support.counting import counted, host_calls
-from tests.support.runs import MIB
+from tests.support.runs import MIB, failure
 
 ROUND_S = 0.1
 FAILURES = {
-    "absent": Failure(Outcome.UNSUPPORTED, "needs diffusers 0.33 or later, this is 0.30.0"),
-    "broken": Failure(Outcome.BROKEN, "it does not work"),
-    "idle": Failure(Outcome.NOT_ACTIVE, "it does not work"),
+    "absent": failure(Outcome.UNSUPPORTED, "needs diffusers 0.33 or later, this is 0.30.0"),
+    "broken": failure(Outcome.BROKEN, "it does not work"),
+    "idle": failure(Outcome.NOT_ACTIVE, "it does not work"),
 }
 
 
@@ -55,13 +54,13 @@ def empty_run(kind: str) -> RunRecord:
     )
 
 
-def opened(kind: str) -> Opened | Failure:
+def opened(kind: str) -> Opened | Verdict:
     if kind == "refuse":
-        return Failure(Outcome.BROKEN, "no such accelerator")
+        return failure(Outcome.BROKEN, "no such accelerator")
     return Opened("simulated", has_clock=True, shares_core=False, run=empty_run(kind))
 
 
-def recording(kind: str, request: Request, folder: Path) -> Recording | Failure:
+def recording(kind: str, request: Request, folder: Path) -> Recording | Verdict:
     scenario = find_scenario(request.workload, request.technique)
     if kind in FAILURES and not scenario.is_reference:
         return FAILURES[kind]
@@ -81,7 +80,7 @@ def noise() -> Any:
     return np.random.default_rng(0).random((1, 16, 16, 3))
 
 
-def timed(kind: str, request: Request) -> int | Round | Evidence | Failure | None:
+def timed(kind: str, request: Request) -> int | Round | Evidence | Verdict | None:
     if request.action == "place":
         return os.getpid()
     if request.action == "evidence":

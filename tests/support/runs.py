@@ -10,6 +10,7 @@ from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.outcome import Outcome, Reason, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Evidence, Group, Sample, Timing
+from fixtures.verdicts.compared import RUN
 from tests.support.counting import counts, host_calls
 
 MIB = 2**20
@@ -64,6 +65,11 @@ def verdict(
 ) -> Verdict:
     """A verdict that says why."""
     return Verdict(scenario, metric, outcome, "says why", **fields)
+
+
+def failure(outcome: Outcome, text: str, scenario: str = "", *places: str) -> Verdict:
+    """What a side of a comparison says of a scenario that did not run there."""
+    return Verdict(scenario, RUN.name, outcome, text, places=places)
 
 
 def scenario_record(

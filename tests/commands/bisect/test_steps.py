@@ -14,7 +14,6 @@ from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Criterion, Step, StepCache
 from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import figures_of, not_run
-from fixtures.commands.compare.messages import Failure
 from fixtures.commands.errors import CommandError
 from fixtures.metrics.exact import quantity_of
 from fixtures.metrics.latency_verdicts import LATENCY
@@ -24,7 +23,7 @@ from fixtures.records.run import RunRecord
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides
 from tests.support.counting import counted, host_calls
-from tests.support.runs import run_record, scenario_record
+from tests.support.runs import failure, run_record, scenario_record
 
 GOOD, BAD, SKIPPED = StepOutcome.GOOD, StepOutcome.BAD, StepOutcome.SKIPPED
 NAME = "sd15-bf16"
@@ -44,9 +43,9 @@ MORE = figure("operations", Outcome.REGRESSION, 14, 15)
 LESS = figure("operations", Outcome.IMPROVEMENT, 14, 13)
 FLOPS = figure("flops", Outcome.REGRESSION, 1, 2)
 UNDECIDED = figure("latency", Outcome.INCONCLUSIVE, 1, 1)
-BROKEN = Failure(Outcome.BROKEN, "not compared: on base")
+BROKEN = failure(Outcome.BROKEN, "not compared: on base")
 FAILS = not_run(NAME, head=BROKEN)
-ABSENT = not_run(NAME, head=Failure(Outcome.UNSUPPORTED, "no"))
+ABSENT = not_run(NAME, head=failure(Outcome.UNSUPPORTED, "no"))
 NO_GOOD = not_run(NAME, base=BROKEN)
 NEITHER = not_run(NAME, base=BROKEN, head=BROKEN)
 UNTIMED = not_run(NAME, base=BROKEN, metric=LATENCY)

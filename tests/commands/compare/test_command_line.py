@@ -15,14 +15,13 @@ from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.command_line import parsed
 from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.environments import Environment, Environments
-from fixtures.commands.compare.figures import RUN
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.options import settings_of
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
-from fixtures.verdicts.compared import ComparedFigure
+from fixtures.verdicts.compared import RUN, ComparedFigure
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import SUFFIX, twins
 

@@ -10,7 +10,6 @@ import pytest
 from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.compare.findings import findings_of
-from fixtures.commands.compare.messages import Failure
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.values import VALUES
@@ -26,6 +25,7 @@ from fixtures.verdicts.limits import Limits
 from tests.support.counting import counted, host_calls, with_functions
 from tests.support.runs import (
     entry,
+    failure,
     run_record,
     scenario_record,
     verdict,
@@ -211,7 +211,7 @@ def test_what_failed_on_a_side_is_no_part_of_the_other_s_cause() -> None:
         ("fp32", side(work=host_calls()), side(work=with_functions(host_calls(), two))),
         ("bf16", side(work=with_functions(host_calls(), {WALK: 5})), side(work=Counts())),
     )
-    failed = not_run("sd15-bf16", head=Failure(Outcome.BROKEN, "it does not work"))
+    failed = not_run("sd15-bf16", head=failure(Outcome.BROKEN, "it does not work"))
     ran = [one for one in result.figures if one.verdict.scenario == "sd15-fp32"]
     found = findings_of(replace(result, figures=[*ran, failed]))
     assert [one.cause for one in found if one.cause] == [
@@ -225,10 +225,10 @@ def test_latencies_are_told_together_and_what_does_not_run_by_its_reason() -> No
         ComparedFigure(verdict(f"sd15-{name}", Outcome.REGRESSION, "latency"), LATENCY, 100, now)
         for name, now in (("fp32", 105.0), ("bf16", 110.0))
     ]
-    crash = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it does not work"))
+    crash = not_run("sd15-sdpa", head=failure(Outcome.BROKEN, "it does not work"))
     broken, latency = findings_of(replace(base, figures=[*slower, crash]))
     assert broken.title == "runs on base, and on head: it does not work"
-    untimed = not_run("sd15-sdpa", head=Failure(Outcome.BROKEN, "it hangs"), metric=LATENCY)
+    untimed = not_run("sd15-sdpa", head=failure(Outcome.BROKEN, "it hangs"), metric=LATENCY)
     [failed] = findings_of(replace(base, figures=[untimed]))
     assert failed.title == "latency: runs on base, and on head: it hangs"
     assert (latency.cause, latency.moved) == ("", "latency +5.0 % to +10.0 %")
@@ -540,9 +540,9 @@ def test_a_class_that_was_renamed_is_no_change() -> None:
 
 
 def test_both_sides_reasons_are_told_and_only_unlike_ones_fail() -> None:
-    raised = Failure(Outcome.BROKEN, "raised RuntimeError: dtypes (first call, a.py:12)")
-    moved = Failure(Outcome.BROKEN, "raised RuntimeError: dtypes (first call, a.py:15)")
-    inactive = Failure(Outcome.NOT_ACTIVE, "not in effect: the VAE is in fp32")
+    raised = failure(Outcome.BROKEN, "raised RuntimeError: dtypes (first call, a.py:12)")
+    moved = failure(Outcome.BROKEN, "raised RuntimeError: dtypes (first call, a.py:15)")
+    inactive = failure(Outcome.NOT_ACTIVE, "not in effect: the VAE is in fp32")
     alike = not_run("sd15-fp16", raised, moved).verdict
     assert (alike.outcome, alike.not_run) == (Outcome.UNSUPPORTED, "both")
     for base, head in ((raised, inactive), (inactive, raised)):
@@ -555,8 +555,8 @@ def test_both_sides_reasons_are_told_and_only_unlike_ones_fail() -> None:
     installed = "cannot import name 'X' from 'diffusers' (/cache/{}/lib/diffusers/__init__.py)"
     full = "ran out of memory on nvidia-h200 (Tried to allocate {} GiB. {} GiB are free)"
     for words in (installed, full):
-        base, head = (Failure(Outcome.BROKEN, words.format(n, n)) for n in ("12", "34"))
+        base, head = (failure(Outcome.BROKEN, words.format(n, n)) for n in ("12", "34"))
         assert not_run("sd15-fp16", base, head).verdict.outcome is Outcome.UNSUPPORTED
-    absent = Failure(Outcome.UNSUPPORTED, "needs diffusers 0.33")
+    absent = failure(Outcome.UNSUPPORTED, "needs diffusers 0.33")
     assert not_run("sd15-fp16", absent, raised).verdict.outcome is Outcome.BROKEN
     assert not_run("sd15-fp16", raised, absent).verdict.outcome is Outcome.UNSUPPORTED

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.commands.compare.line_process import LineProcess
-from fixtures.commands.compare.messages import Failure, Recording, failure_of
+from fixtures.commands.compare.messages import Recording, failure_of
 from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.measuring.rounds import Plan
 from fixtures.records.outcome import Outcome, Reason, Remedy, ScenarioError, Side
@@ -18,7 +18,7 @@ from fixtures.records.software import installation
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from tests.support.fake_side import in_process
-from tests.support.runs import scenario_record
+from tests.support.runs import failure, scenario_record
 
 FP32, BF16 = (find_scenario("storybook", name) for name in ("fp32", "bf16"))
 Make = Callable[..., RemoteSide]
@@ -133,16 +133,16 @@ def test_an_interpreter_that_is_gone_is_said_and_not_tried_twice(
 def test_of_a_missing_library_the_side_names_no_command_for_its_own_environment() -> None:
     missing = Reason("needs torchao", Remedy(installation("torchao")))
     record = scenario_record("bf16", unsupported=missing)
-    assert failure_of(record) == Failure(Outcome.UNSUPPORTED, "needs torchao")
+    assert failure_of(record) == failure(Outcome.UNSUPPORTED, "needs torchao", BF16.id)
 
 
 def test_a_failure_is_a_recording_with_its_reason(side: Make) -> None:
     absent = side("absent").recording(BF16)
     reason = "needs diffusers 0.33 or later, this is 0.30.0"
-    assert failure_of(absent.record) == Failure(Outcome.UNSUPPORTED, reason)
+    assert failure_of(absent.record) == failure(Outcome.UNSUPPORTED, reason, BF16.id)
     assert absent.run.software == {"diffusers": "0.43.0"}
     broken = side("broken").recording(BF16)
-    assert failure_of(broken.record) == Failure(Outcome.BROKEN, "it does not work")
+    assert failure_of(broken.record) == failure(Outcome.BROKEN, "it does not work", BF16.id)
     assert broken.record.unsupported is None
 
 
@@ -156,7 +156,7 @@ def test_an_import_error_is_said_and_not_tried_twice(side: Make) -> None:
     assert second.value is first.value
     failure = failure_of(failing.recording(FP32).record)
     assert failure is not None
-    assert words in failure.reason
+    assert words in failure.text
 
 
 def test_what_a_side_refuses_is_its_own_sentence(side: Make) -> None:

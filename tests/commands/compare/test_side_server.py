@@ -14,7 +14,6 @@ from fixtures.commands.compare import side_server
 from fixtures.commands.compare.messages import (
     RESPONSE,
     Action,
-    Failure,
     Opened,
     Recording,
     Request,
@@ -25,7 +24,7 @@ from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.rounds import Round
 from fixtures.records.images import Images
-from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
@@ -93,6 +92,12 @@ def fails(scenario: Scenario) -> Observation:
     raise ScenarioError(scenario.id, Outcome.BROKEN, "raised ValueError: no")
 
 
+def told(response: object) -> tuple[Outcome, str]:
+    """What a response says of a failure."""
+    assert isinstance(response, Verdict)
+    return response.outcome, response.text
+
+
 def idle(scenario: Scenario) -> Observation:
     return observation(scenario, inactive="no layer was sliced")
 
@@ -104,21 +109,21 @@ def black(scenario: Scenario) -> Observation:
 @pytest.mark.parametrize(
     ("observer", "failure"),
     [
-        (fails, Failure(Outcome.BROKEN, "raised ValueError: no")),
-        (idle, Failure(Outcome.NOT_ACTIVE, "not in effect: no layer was sliced")),
-        (black, Failure(Outcome.BROKEN, "image 1 of 1 is black")),
+        (fails, (Outcome.BROKEN, "raised ValueError: no")),
+        (idle, (Outcome.NOT_ACTIVE, "not in effect: no layer was sliced")),
+        (black, (Outcome.BROKEN, "image 1 of 1 is black")),
     ],
 )
 def test_a_failure_is_its_outcome_and_its_reason_without_the_name(
-    serve: Serve, observer: Callable[[Scenario], Observation], failure: Failure
+    serve: Serve, observer: Callable[[Scenario], Observation], failure: tuple[Outcome, str]
 ) -> None:
-    assert content(serve(observer)) == failure
+    assert told(content(serve(observer))) == failure
 
 
 def test_what_the_device_lacks_is_unsupported(serve: Serve) -> None:
     server = serve(fails, FakeDevice(lacks={"accelerator": "it is a CPU"}))
     found = content(server, technique="sequential_cpu_offload")
-    assert found == Failure(Outcome.UNSUPPORTED, "it is a CPU")
+    assert told(found) == (Outcome.UNSUPPORTED, "it is a CPU")
 
 
 def test_a_side_says_its_device_and_whether_it_can_time(serve: Serve) -> None:
@@ -196,7 +201,8 @@ def test_a_process_that_fails_is_let_go_of(
     monkeypatch.setattr(FakeProcess, "fails", True)
     server = serve()
     content(server, "place")
-    assert content(server, "round") == Failure(Outcome.BROKEN, "its process ended with SIGKILL")
+    crash = (Outcome.BROKEN, "its process ended with SIGKILL")
+    assert told(content(server, "round")) == crash
     assert not processes[0].is_open
 
 
@@ -227,7 +233,7 @@ def test_a_release_says_itself_that_it_has_no_such_pipeline(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure, calls = drawn(serve, monkeypatch, "PipelineOfTomorrow")
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, Verdict)
     assert failure.outcome is Outcome.UNSUPPORTED
-    assert "has no PipelineOfTomorrow; choose a release that has it" in failure.reason
+    assert "has no PipelineOfTomorrow; choose a release that has it" in failure.text
     assert not calls
