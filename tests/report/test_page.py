@@ -253,12 +253,6 @@ def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
     assert bars == ["width: 50.0%", "width: 100.0%"]
 
 
-def test_documented_speed_ups_stand_beside_ours() -> None:
-    text = read(illustrated_run()).text
-    assert "fp16x2.63x0.90 [0.80, 1.00]" in text
-    assert "tf32x1.50unsupported: needs a CUDA device" in text
-
-
 def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
     peak = {"<vae> made": 9}
     full = fp16(
