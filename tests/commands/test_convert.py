@@ -1,16 +1,25 @@
-"""A baseline of the schema before, converted: every figure is the one it was."""
+"""A baseline of an earlier schema, converted: every figure is the one it was."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fixtures.records.baselines import BaselineError, read_baseline
+from fixtures.records.compilation import (
+    BREAKS,
+    FIRST,
+    GRAPHS,
+    GUARDS,
+    RECOMPILATIONS,
+    RUNS,
+)
 from fixtures.records.counts import (
     COMPONENT_CALLS,
     COMPUTE,
@@ -69,6 +78,27 @@ STORED: dict[str, Any] = {
     "recorded": {"date": "2026-01-31", "commit": "", "software": SOFTWARE, "reason": "test"},
 }
 
+COMPILED: dict[str, Any] = {
+    "counts": {
+        "graphs": 2,
+        "graph breaks": 0,
+        "graph runs": 14,
+        "graph breaks (wider)": 1,
+        "graph runs (wider)": 0,
+        "recompilations (wider)": 1,
+    },
+    "causes": {
+        "graphs": ["0/0: a guard"],
+        "graph breaks (wider)": ["a reason at a.py:1"],
+        # The last one is compiled no more: that is the break.
+        "recompilations (wider)": ["0/1: a guard", "0/2: another one"],
+    },
+    "first_call_s": 4.0,
+    "relative": [50.0],
+    "software": {**SOFTWARE, "torch": "2.13.0+cpu"},
+    "reason": "compiled",
+}
+
 
 def convert(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -117,6 +147,43 @@ def test_an_older_baseline_names_the_command_that_keeps_every_figure(tmp_path: P
     before = path.read_bytes()
     assert "left as it is" in convert(tmp_path).stdout
     assert path.read_bytes() == before
+
+
+def test_counts_of_compiled_code_join_the_others_of_their_entry(tmp_path: Path) -> None:
+    counts = {"rows": {"flops": {"": {"": 9}}}, "host_steps": 3, "python": "3.11"}
+    entry = {
+        "component_peak_bytes": {},
+        "recorded": STORED["recorded"],
+        "counts": counts,
+        "ssim": None,
+    }
+    document = {"schema": 4, "workload": "w", "device": "cpu"}
+    path = tmp_path / "w.json"
+    entries = {"compiled": {**entry, "compilation": COMPILED}, "fp32": entry}
+    path.write_text(json.dumps({**document, "scenarios": entries}), encoding="utf-8")
+    with pytest.raises(BaselineError, match="convert it with"):
+        read_baseline(path, device_key="cpu", workload="w")
+    assert "w.json: converted" in convert(tmp_path).stdout
+    scenarios = read_baseline(path, device_key="cpu", workload="w").scenarios
+    assert scenarios["fp32"].compiled is None
+    found = scenarios["compiled"]
+    assert {row: number.in_all for row, number in found.counts.rows.items()} == {
+        Row(FLOPS): 9,
+        Row(GRAPHS): 2,
+        Row(BREAKS, FIRST): 0,
+        Row(BREAKS, "wider"): 0,
+        Row(BREAKS, "wider", "a reason at a.py:1"): 1,
+        Row(RUNS, FIRST): 14,
+        Row(RUNS, "wider"): 0,
+        Row(RECOMPILATIONS, "wider"): 1,
+        Row(GUARDS, FIRST, "0/0: a guard"): 1,
+        Row(GUARDS, "wider", "0/1: a guard"): 1,
+        Row(GUARDS, "wider", "0/2: another one"): 1,
+    }
+    assert (found.counts.python, found.counts.torch) == ("3.11", "2.13")
+    assert found.compiled == replace(
+        RECORDED, commit="", software=COMPILED["software"], reason="compiled"
+    )
 
 
 def test_a_file_that_cannot_be_read_is_left_and_named(tmp_path: Path) -> None:

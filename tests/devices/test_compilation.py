@@ -16,12 +16,7 @@ from torch._inductor.graph import GraphLowering
 from torch._inductor.scheduler import Scheduler
 
 from fixtures.devices import compilation
-from fixtures.devices.compilation import (
-    CompilationCounter,
-    GraphBreakError,
-    Told,
-    allocated_bytes,
-)
+from fixtures.devices.compilation import CompilationCounter, GraphBreakError, allocated_bytes
 from fixtures.records.compilation import (
     BREAKS,
     BUFFERS,
@@ -29,11 +24,15 @@ from fixtures.records.compilation import (
     EXTERN,
     FUSED,
     GRAPHS,
+    GUARDS,
     KERNELS,
     NODES,
+    RECOMPILATIONS,
     RUNS,
 )
+from fixtures.records.counts import Counts
 
+FIRST, SECOND, THIRD = "first", "second", "third"
 SIZE = 16
 
 
@@ -51,23 +50,23 @@ class Block(nn.Module):
         return torch.cos(self.between(torch.relu(self.linear(values)) + 1))
 
 
-def counted(
-    module: nn.Module, *sizes: int, fullgraph: bool = False
-) -> list[tuple[dict[str, int], Told]]:
-    """What each call counts, with a batch of each size; all draw what they draw uncompiled."""
-    found = []
+def counted(module: nn.Module, *sizes: int, fullgraph: bool = False) -> Counts:
+    """What calls count, with a batch of each size; all draw what they draw uncompiled."""
     inputs = [torch.arange(size * SIZE, dtype=torch.float32).view(size, SIZE) for size in sizes]
     with torch.no_grad():
         expected = [module(values) for values in inputs]
         with CompilationCounter() as counter:
             module.compile(fullgraph=fullgraph)
-            for values, wanted in zip(inputs, expected, strict=True):
-                with counter.stage() as told:
-                    result = module(values)
-                    torch.testing.assert_close(result, wanted)
-                found.append((dict(counter.counts), told))
-                counter.lowers = False
-    return found
+            for name, values, wanted in zip((FIRST, SECOND, THIRD), inputs, expected, strict=False):
+                with counter.call(name):
+                    torch.testing.assert_close(module(values), wanted)
+    return counter.counts
+
+
+def causes(counts: Counts, kind: str) -> list[tuple[str, str]]:
+    """Calls and what is told of them."""
+    rows = sorted(row for row, n in counts.rows.items() if row.kind == kind and n.in_all)
+    return [(row.name, row.place) for row in rows]
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -86,27 +85,24 @@ def test_a_graph_is_counted_as_inductor_makes_it_and_compiled_by_nobody(
         popen(self, command, *arguments, **options)
 
     monkeypatch.setattr(subprocess.Popen, "__init__", noted)
-    ((first, told), (again, _), (batch, why)) = counted(Block(), 4, 4, 8, fullgraph=True)
-    assert (first[GRAPHS], first[CAPTURED], first[RUNS], first[BREAKS]) == (1, 5, 1, 0)
-    # One product, and all that follows it in one kernel.
-    assert (first[EXTERN], first[KERNELS], first[NODES]) == (1, 1, 2)
-    assert first[BUFFERS] == 4 * SIZE * 4
-    assert told == Told()
-    assert (again.get(GRAPHS, 0), again[RUNS], again.get(KERNELS, 0)) == (0, 1, 0)
-    assert (batch[GRAPHS], batch[RUNS], batch.get(KERNELS, 0)) == (1, 1, 0)  # only captured
-    assert why.guards == ("0/0: tensor 'values' size mismatch at index 0. expected 4, actual 8",)
+    counts = counted(Block(), 4, 4, 8, fullgraph=True)
+    # One product, and all that follows it in one kernel; of later calls, nothing is lowered.
+    once = {GRAPHS: 1, CAPTURED: 5, EXTERN: 1, KERNELS: 1, NODES: 2, BUFFERS: 4 * SIZE * 4}
+    assert {kind: counts.total(kind) for kind in once} == once
+    assert counts.by_name(RUNS) == {FIRST: 1, SECOND: 1, THIRD: 1}
+    assert counts.by_name(BREAKS) == {FIRST: 0, SECOND: 0, THIRD: 0}
+    assert counts.by_name(RECOMPILATIONS) == {SECOND: 0, THIRD: 1}
+    guard = "0/0: tensor 'values' size mismatch at index 0. expected 4, actual 8"
+    assert causes(counts, GUARDS) == [(THIRD, guard)]
     assert all("--version" in command for command in started), started
 
 
 def test_a_break_is_told_with_its_reason_and_line() -> None:
     line = Block.forward.__code__.co_firstlineno + 2
-    ((counts, told), (again, none)) = counted(Block(eager), 4, 4)
-    assert (again[RUNS], none) == (2, Told()), "each break is told once"
-    assert (counts[GRAPHS], counts[RUNS], counts[BREAKS]) == (2, 2, 1)
-    (cause,) = told.breaks
-    assert cause == (
-        f"Skip calling `torch.compiler.disable()`d function at test_compilation.py:{line}"
-    )
+    counts = counted(Block(eager), 4, 4)
+    assert (counts.total(GRAPHS), counts.by_name(RUNS)) == (2, {FIRST: 2, SECOND: 2})
+    cause = f"Skip calling `torch.compiler.disable()`d function at test_compilation.py:{line}"
+    assert causes(counts, BREAKS) == [(FIRST, cause)], "each break is told once"
     with pytest.raises(GraphBreakError, match=re.escape(cause)):
         counted(Block(eager), 4, fullgraph=True)
 
@@ -118,18 +114,16 @@ def test_a_lost_fusion_is_more_nodes_that_stay_apart() -> None:
     def by_a_library(values: torch.Tensor) -> torch.Tensor:
         return torch.sort(torch.exp(values))[0]
 
-    ((fused, _),) = counted(Block(softmax), 4)
+    fused = counted(Block(softmax), 4)
     with mock.patch.object(Scheduler, "can_fuse", return_value=False):
-        ((apart, _),) = counted(Block(softmax), 4)
-    assert apart[NODES] == fused[NODES] == apart[FUSED] > fused[FUSED]
-    ((other, _),) = counted(Block(by_a_library), 4)
-    assert other[EXTERN] > fused[EXTERN]
+        apart = counted(Block(softmax), 4)
+    assert apart.total(NODES) == fused.total(NODES) == apart.total(FUSED) > fused.total(FUSED)
+    assert counted(Block(by_a_library), 4).total(EXTERN) > fused.total(EXTERN)
 
 
 def test_what_falls_back_to_eager_runs_no_graph() -> None:
     with torch._dynamo.config.patch(recompile_limit=1):
-        found = [counts for counts, _ in counted(Block(), 4, 8, 9)]
-    assert [counts.get(RUNS, 0) for counts in found] == [1, 0, 0]
+        assert counted(Block(), 4, 8, 9).by_name(RUNS) == {FIRST: 1, SECOND: 0, THIRD: 0}
 
 
 def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
@@ -142,7 +136,7 @@ def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
     )
     before = [getattr(owner, name) for owner, name in owners]
     caches = config.fx_graph_cache
-    with pytest.raises(KeyError), CompilationCounter() as counter, counter.stage():
+    with pytest.raises(KeyError), CompilationCounter() as counter, counter.call(FIRST):
         raise KeyError(config.fx_graph_cache)
     assert [getattr(owner, name) for owner, name in owners] == before
     assert config.fx_graph_cache is caches
@@ -169,9 +163,9 @@ def test_buffers_are_read_from_the_generated_code(code: str, size: int) -> None:
 
 def test_a_whole_graph_that_is_compiled_too_often_is_a_break_and_paths_are_not_told() -> None:
     with torch._dynamo.config.patch(recompile_limit=1):
-        (_, (later, told)) = counted(Block(), 4, 8, fullgraph=True)
-    assert later[BREAKS] == 1
-    (cause,) = told.breaks
+        counts = counted(Block(), 4, 8, fullgraph=True)
+    ((call, cause),) = causes(counts, BREAKS)
+    assert call == SECOND
     assert cause.startswith("compiled anew more often than torch allows at ")
     reason = (
         "0/1: flag == True # if flag: User stack trace: File '/home/me/x.py', line 7, at 0x7f00"
@@ -183,15 +177,14 @@ def test_a_whole_graph_that_is_compiled_too_often_is_a_break_and_paths_are_not_t
 def test_options_of_inductor_count_a_graph_once_and_errors_of_the_program_are_its_own() -> None:
     with torch.no_grad(), CompilationCounter() as counter:
         compiled = torch.compile(Block(), options={"max_autotune": False})
-        with counter.stage():
+        with counter.call(FIRST):
             compiled(torch.ones(4, SIZE))
-        assert (counter.counts[GRAPHS], counter.counts[CAPTURED]) == (1, 5)
+        assert (counter.counts.total(GRAPHS), counter.counts.total(CAPTURED)) == (1, 5)
 
         def wrong(values: torch.Tensor) -> torch.Tensor:
             raise ValueError("of the program")
 
-        counter.lowers = False
         broken = Block(wrong)
         broken.compile(fullgraph=True)
-        with pytest.raises(torch._dynamo.exc.Unsupported), counter.stage():
+        with pytest.raises(torch._dynamo.exc.Unsupported), counter.call(SECOND):
             broken(torch.ones(4, SIZE))

@@ -17,22 +17,23 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring import compilation
 from fixtures.measuring.compilation import compilation_of, put_compilation, uncompiled
-from fixtures.metrics.compilation import judge_compilation
+from fixtures.metrics.compilation import METRIC
 from fixtures.records.compilation import (
     BREAKS,
+    EXTERN,
+    FIRST,
     GRAPHS,
+    GUARDS,
     RECOMPILATIONS,
     RUNS,
-    Compilation,
-    of_call,
 )
+from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads.twins import twin_of
 from tests.metrics.cases import case
-from tests.support.runs import entry
+from tests.support.runs import RECORDED, entry, scenario_record
 
 # Deprecations in a package under test are no failure.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -64,9 +65,9 @@ def test_only_what_compiles_is_counted_and_only_on_the_host(device: Device) -> N
     assert uncompiled(fp32, device) == "fp32 compiles nothing"
     simulated = find_scenario("sd15", "torch_compile")
     assert uncompiled(simulated, SimulatedDevice()) is not None
-    record = ScenarioRecord(fp32.id, "storybook", "fp32", "precision")
+    record = scenario_record("fp32")
     put_compilation(record, fp32, device)
-    assert (record.compilation, record.not_compiled) == (None, "fp32 compiles nothing")
+    assert (record.counts, record.not_compiled) == (Counts(), "fp32 compiles nothing")
     failure = ScenarioError(fp32.id, Outcome.BROKEN, "raised KeyError")
     with (
         mock.patch.object(compilation, "compilation_of", side_effect=failure),
@@ -75,31 +76,31 @@ def test_only_what_compiles_is_counted_and_only_on_the_host(device: Device) -> N
         put_compilation(record, fp32, device)
 
 
-def _failure(before: Compilation, now: Compilation) -> str:
-    stored = replace(entry(), compilation=replace(before, relative=(1e9,)))
-    verdict = judge_compilation(case(entry=stored), now)[0]
+def _failure(before: Counts, now: Counts) -> str:
+    stored = replace(entry(), counts=before, compiled=RECORDED)
+    (verdict,) = METRIC.judge(case(entry=stored), scenario_record("fp16", counts=now))
     assert verdict.outcome is Outcome.REGRESSION, verdict.sentence
     return verdict.sentence
 
 
 @pytest.fixture(scope="module")
-def sound(device: Device, twin: Scenario) -> Compilation:
+def sound(device: Device, twin: Scenario) -> Counts:
     return compilation_of(twin, device)
 
 
 @pytest.mark.long
 def test_the_series_is_counted_call_by_call_and_alike_when_repeated(
-    device: Device, twin: Scenario, sound: Compilation
+    device: Device, twin: Scenario, sound: Counts
 ) -> None:
-    again = compilation_of(twin, device)
-    assert (again.counts, again.causes) == (sound.counts, sound.causes)
-    calls = {of_call(name, call) for name in (RECOMPILATIONS, BREAKS, RUNS) for call in SERIES}
-    assert calls < sound.counts.keys()
-    assert sound.counts[GRAPHS] > 0 == sound.counts[BREAKS]
-    assert sound.counts[of_call(RECOMPILATIONS, "a batch of two")] == 1
-    (guard,) = sound.causes[of_call(RECOMPILATIONS, "a batch of two")]
+    assert compilation_of(twin, device) == sound
+    assert {*SERIES} == sound.by_name(RECOMPILATIONS).keys()
+    assert {FIRST, *SERIES} == sound.by_name(BREAKS).keys() == sound.by_name(RUNS).keys()
+    assert sound.total(GRAPHS) > 0 == sound.by_name(BREAKS)[FIRST]
+    assert sound.by_name(RECOMPILATIONS)["a batch of two"] == 1
+    (guard,) = (
+        row.place for row in sound.rows if (row.kind, row.name) == (GUARDS, "a batch of two")
+    )
     assert "size mismatch at index 0. expected 2, actual 4" in guard
-    assert 0 < sound.first_call_s < 60 * again.first_call_s
 
 
 def _patched(owner: Any, forward: Callable[..., Any]) -> Any:
@@ -131,9 +132,7 @@ def _(values: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.long
-def test_each_fault_is_found_with_its_line(
-    device: Device, twin: Scenario, sound: Compilation
-) -> None:
+def test_each_fault_is_found_with_its_line(device: Device, twin: Scenario, sound: Counts) -> None:
     def breaks(original: Any, self: Any, *arguments: Any, **options: Any) -> Any:
         torch._dynamo.graph_break()
         return original(self, *arguments, **options)
@@ -153,19 +152,19 @@ def test_each_fault_is_found_with_its_line(
     block, drawn = attention.BasicTransformerBlock, type(twin.workload).draw
     with _patched(activations.GEGLU, loses_a_fusion):
         unfused = compilation_of(twin, device)
-    assert "extern calls " in _failure(sound, unfused)
+    assert f"{EXTERN} " in _failure(sound, unfused)
     with _not_whole(), _patched(block, breaks):
         broken = compilation_of(twin, device)
     sentence = _failure(sound, broken)
-    assert "graph breaks 0 -> " in sentence
+    assert f"{BREAKS} ({FIRST}) 0 -> " in sentence
     assert "test_compilation.py:" in sentence
     with _patched(block, depends), mock.patch.object(type(twin.workload), "draw", draw):
         recompiled = compilation_of(twin, device)
     sentence = _failure(sound, recompiled)
-    assert f"{of_call(RECOMPILATIONS, 'another prompt')} 0 -> 1 (0/" in sentence
+    assert f"{RECOMPILATIONS} (another prompt) 0 -> 1 (+1): 0/" in sentence
     with _not_whole(), torch._dynamo.config.patch(recompile_limit=2):
         eager = compilation_of(twin, device)
-    assert f"{of_call(RUNS, 'a batch of two')} 22 -> " in _failure(sound, eager)
+    assert f"{RUNS} (a batch of two) 22 -> " in _failure(sound, eager)
     with _patched(block, breaks), pytest.raises(ScenarioError) as failure:
         compilation_of(twin, device)
     assert "raised GraphBreakError: the graph is to be whole, and breaks: " in failure.value.reason

@@ -7,90 +7,98 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.metrics.compilation import METRIC, TIME_LIMIT, judge_compilation
+from fixtures.metrics.compilation import LORA, METRIC
 from fixtures.records.compilation import (
     BREAKS,
     BUFFERS,
     CAPTURED,
+    FIRST,
     GRAPHS,
+    GUARDS,
     KERNELS,
     RECOMPILATIONS,
     RUNS,
-    Compilation,
-    of_call,
 )
+from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.run import ScenarioRecord
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides
 from tests.metrics.cases import NEWER, case
-from tests.support.runs import entry
+from tests.support.runs import RECORDED, entry, scenario_record
 
-PROMPT = of_call(RECOMPILATIONS, "another prompt")
-LATER_RUNS = of_call(RUNS, "another prompt")
-COUNTS = {
-    GRAPHS: 2,
-    CAPTURED: 92,
-    BREAKS: 0,
-    RUNS: 14,
-    KERNELS: 34,
-    BUFFERS: 2_429_440,
-    PROMPT: 0,
-    LATER_RUNS: 14,
-}
-STORED = Compilation(COUNTS, {GRAPHS: ("0/0: size mismatch",)}, 4.0, (50.0, 52.0), NEWER)
+PROMPT = "another prompt"
 BREAK = "Skip inlining at diffusers/models/attention.py:12"
 GUARD = "0/1: tensor 'hidden_states' size mismatch at index 1. expected 77, actual 12"
+COUNTS = {
+    Row(GRAPHS): 2,
+    Row(CAPTURED): 92,
+    Row(KERNELS): 34,
+    Row(BUFFERS): 2_429_440,
+    Row(BREAKS, FIRST): 0,
+    Row(RUNS, FIRST): 14,
+    Row(GUARDS, FIRST, "0/0: size mismatch"): 1,
+    Row(BREAKS, PROMPT): 0,
+    Row(RUNS, PROMPT): 14,
+    Row(RECOMPILATIONS, PROMPT): 0,
+}
 
 
-def now(changes: Mapping[str, int] = {}, **fields: object) -> Compilation:
-    return replace(STORED, counts={**COUNTS, **changes}, **fields)  # type: ignore[arg-type]
+def now(changes: Mapping[Row, int] = {}, torch: str = "2.13") -> Counts:
+    return Counts({row: Number(n) for row, n in {**COUNTS, **changes}.items()}, torch=torch)
 
 
-def judged(found: Compilation, stored: Compilation | None = STORED) -> list[Verdict]:
-    return judge_compilation(case(entry=replace(entry(), compilation=stored)), found)
+STORED = now()
+OF_FIRST = Counts({row: n for row, n in STORED.rows.items() if row.name != PROMPT}, torch="2.13")
 
 
-def compared(base: Compilation | str, head: Compilation | str) -> list[ComparedFigure]:
+def judged(counts: Counts, stored: Counts = STORED, **software: str) -> Verdict:
+    compiled = replace(RECORDED, software={**NEWER, **software})
+    on = case(entry=replace(entry(), counts=stored, compiled=compiled))
+    (verdict,) = METRIC.judge(on, scenario_record("fp16", counts=counts))
+    return verdict
+
+
+def compared(base: Counts | str, head: Counts | str) -> list[ComparedFigure]:
     records = [
-        ScenarioRecord("w-t", "w", "t", "f", not_compiled=side)
+        scenario_record("t", not_compiled=side)
         if isinstance(side, str)
-        else ScenarioRecord("w-t", "w", "t", "f", compilation=side)
+        else scenario_record("t", counts=side)
         for side in (base, head)
     ]
     return METRIC.compare(Sides(SideCase("w-t", None, {}), records[0], records[1]))
 
 
 @pytest.mark.parametrize(
-    ("changes", "causes", "outcome", "says"),
+    ("changes", "outcome", "says"),
     [
-        ({}, {}, Outcome.PASS, "compiles as in the baseline"),
+        ({}, Outcome.PASS, "compilation as in the baseline"),
         (
-            {BREAKS: 1, GRAPHS: 3, RUNS: 28},
-            {BREAKS: (BREAK,)},
+            {Row(BREAKS, FIRST, BREAK): 1, Row(GRAPHS): 3, Row(RUNS, FIRST): 28},
             Outcome.REGRESSION,
-            f"storybook-fp16: graph breaks 0 -> 1 ({BREAK}); graphs 2 -> 3 (0/0: size mismatch); ",
+            f"graphs 2 -> 3 (+1, +50.0 %): {BREAK} +1 (first call); "
+            "graph breaks (first call) 0 -> 1 (+1); graph runs (first call) 14 -> 28 ",
         ),
         (
-            {PROMPT: 2},
-            {PROMPT: (GUARD,)},
+            {Row(RECOMPILATIONS, PROMPT): 2, Row(GUARDS, PROMPT, GUARD): 1},
             Outcome.REGRESSION,
-            f"storybook-fp16: recompilations (another prompt) 0 -> 2 ({GUARD}); ",
+            f"recompilations (another prompt) 0 -> 2 (+2): {GUARD} +1 (another prompt); ",
         ),
-        ({KERNELS: 35}, {}, Outcome.REGRESSION, "generated kernels 34 -> 35"),
-        ({KERNELS: 33}, {}, Outcome.IMPROVEMENT, "generated kernels 34 -> 33"),
-        ({BUFFERS: 3_429_440}, {}, Outcome.REGRESSION, "buffer bytes 2.32 MiB -> 3.27 MiB"),
+        ({Row(KERNELS): 35}, Outcome.REGRESSION, "generated kernels 34 -> 35"),
+        ({Row(KERNELS): 33}, Outcome.IMPROVEMENT, "generated kernels 34 -> 33"),
+        ({Row(BUFFERS): 3_429_440}, Outcome.REGRESSION, "buffer bytes 2.32 MiB -> 3.27 MiB"),
         # What was captured runs eagerly: nothing else shows it.
-        ({LATER_RUNS: 0}, {}, Outcome.REGRESSION, "graph runs (another prompt) 14 -> 0"),
-        ({CAPTURED: 40}, {}, Outcome.BROKEN, "captured calls 92 -> 40; that is implausible"),
-        ({KERNELS: 0}, {}, Outcome.BROKEN, "generated kernels 34 -> 0; that is implausible"),
-        ({KERNELS: 33, GRAPHS: 3}, {}, Outcome.REGRESSION, "fp16: graphs 2 -> 3"),
+        ({Row(RUNS, PROMPT): 0}, Outcome.REGRESSION, "graph runs (another prompt) 14 -> 0"),
+        ({Row(CAPTURED): 40}, Outcome.BROKEN, "captured calls 92 -> 40"),
+        ({Row(KERNELS): 0}, Outcome.BROKEN, "generated kernels 34 -> 0"),
+        ({Row(KERNELS): 33, Row(GRAPHS): 3}, Outcome.REGRESSION, "graphs 2 -> 3"),
+        ({Row(BREAKS, LORA): 1, Row(RUNS, LORA): 14}, Outcome.PASS, "compilation as in"),
+        ({Row(GUARDS, FIRST, "0/0: size mismatch"): 0}, Outcome.PASS, "compilation as in"),
     ],
 )
 def test_every_count_is_judged_exactly(
-    changes: Mapping[str, int], causes: Mapping[str, tuple[str, ...]], outcome: Outcome, says: str
+    changes: Mapping[Row, int], outcome: Outcome, says: str
 ) -> None:
-    verdict = judged(now(changes, causes={**STORED.causes, **causes}))[0]
+    verdict = judged(now(changes))
     assert (verdict.outcome, says in verdict.sentence) == (outcome, True), verdict.sentence
     if outcome is Outcome.REGRESSION:
         assert verdict.sentence.endswith(
@@ -98,81 +106,55 @@ def test_every_count_is_judged_exactly(
         )
 
 
-def test_a_cause_that_is_new_is_named_before_one_that_only_moved() -> None:
+def test_a_break_that_is_mended_is_a_gain_though_it_was_the_only_one() -> None:
+    assert judged(STORED, now({Row(BREAKS, FIRST, BREAK): 1})).outcome is Outcome.IMPROVEMENT
+
+
+def test_a_cause_that_is_new_is_named_and_not_one_that_only_moved() -> None:
     moved = "Skip inlining at diffusers/models/attention.py:99"
     other = "Data-dependent branching at diffusers/models/unet.py:7"
-    stored = now({BREAKS: 1}, causes={BREAKS: (BREAK,)})
-    sentence = judged(now({BREAKS: 2}, causes={BREAKS: (moved, other)}), stored)[0].sentence
-    assert f"graph breaks 1 -> 2 ({other});" in sentence
-
-
-@pytest.mark.parametrize(
-    ("relative", "outcome"),
-    [
-        ((52.0 * TIME_LIMIT,), Outcome.PASS),
-        ((52.0 * TIME_LIMIT + 0.1,), Outcome.REGRESSION),
-        ((10.0,), Outcome.PASS),
-    ],
-)
-def test_compile_time_has_a_wide_limit_above_the_slowest_measurement(
-    relative: tuple[float, ...], outcome: Outcome
-) -> None:
-    verdict = judged(now(relative=relative, first_call_s=9.5))[1]
-    assert verdict.outcome is outcome
-    assert "(9.50 s of CPU time)" in verdict.sentence
+    later = now({Row(BREAKS, FIRST, moved): 1, Row(BREAKS, FIRST, other): 1})
+    verdict = judged(later, now({Row(BREAKS, FIRST, BREAK): 1}))
+    assert f"(first call) 1 -> 2 (+1, +100.0 %): {other} +1 (first call);" in verdict.sentence
+    assert verdict.places == ("diffusers/models/unet.py:7",)
 
 
 def test_what_cannot_be_compared_is_not_judged_and_what_was_lost_fails() -> None:
-    older = replace(STORED, software={**NEWER, "torch": "2.12.1+cpu"})
-    (verdict,) = judged(STORED, older)
+    verdict = judged(STORED, now(torch="2.12"))
     assert verdict.outcome is Outcome.NOT_JUDGED
-    assert "the baseline was counted with torch 2.12.1+cpu, this is 2.13.0" in verdict.sentence
-    patch = replace(STORED, software={**NEWER, "torch": "2.13.1+cu130"})
-    assert judged(patch)[0].outcome is Outcome.PASS
-    (verdict,) = judged(STORED, None)
+    assert "the baseline was recorded on torch 2.12, this is 2.13" in verdict.sentence
+    verdict = judged(STORED, entry().counts)
     assert verdict.outcome is Outcome.NOT_JUDGED
     assert "store it with: nox -s refresh -- -m compilation -k" in verdict.sentence
-    fewer = {name: count for name, count in COUNTS.items() if name != PROMPT}
-    (verdict,) = judged(replace(STORED, counts=fewer))
+    verdict = judged(OF_FIRST)
     assert verdict.outcome is Outcome.BROKEN
-    assert f"{PROMPT} was not counted" in verdict.sentence
-    lora = replace(STORED, counts={**COUNTS, of_call(RECOMPILATIONS, "after a LoRA"): 0})
-    assert judged(STORED, lora)[0].outcome is Outcome.PASS  # peft is not installed
-    assert judged(lora, STORED)[0].measured == judged(STORED)[0].measured
-    assert judge_compilation(case(entry=None), STORED)[0].outcome is Outcome.NO_BASELINE
-    record = ScenarioRecord("w-t", "w", "t", "f", not_compiled="there is no compiler")
-    (verdict,) = METRIC.judge(case(), record)
-    assert verdict.detail == "there is no compiler"
-    nothing = replace(record, not_compiled="")
-    assert METRIC.judge(case(entry=None), nothing)[0].outcome is Outcome.NO_BASELINE
-    assert "holds none; store it" in str(METRIC.judge(case(), nothing)[0].reason)
+    assert "'another prompt' was not counted" in verdict.sentence
+    with_lora = now({Row(RUNS, LORA): 14})
+    assert judged(STORED, with_lora).outcome is Outcome.PASS  # peft is not installed
+    new = case(entry=None)
+    record = scenario_record("fp16", counts=STORED)
+    assert METRIC.judge(new, record)[0].outcome is Outcome.NO_BASELINE
+    nowhere = scenario_record("fp16", not_compiled="there is no compiler")
+    assert METRIC.judge(case(), nowhere)[0].detail == "there is no compiler"
 
 
 def test_two_releases_are_compared_count_by_count() -> None:
-    head = now(
-        {BREAKS: 1, KERNELS: 33, CAPTURED: 92, BUFFERS: 2_430_000}, causes={BREAKS: (BREAK,)}
-    )
+    head = now({Row(BREAKS, FIRST, BREAK): 1, Row(KERNELS): 33, Row(BUFFERS): 2_430_000})
     figures = {each.verdict.metric: each for each in compared(STORED, head)}
-    outcomes = {name: each.verdict.outcome for name, each in figures.items()}
-    assert outcomes == {
-        "compilation (graph breaks)": Outcome.REGRESSION,
-        "compilation (generated kernels)": Outcome.IMPROVEMENT,
-        "compilation (buffer bytes)": Outcome.PASS,  # 0.02 %
+    assert {name: each.verdict.outcome for name, each in figures.items()} == {
+        "graphs": Outcome.PASS,
+        "graph breaks (first call)": Outcome.REGRESSION,
+        "generated kernels": Outcome.IMPROVEMENT,
+        "buffer bytes": Outcome.PASS,  # 0.02 %
     }
-    assert figures["compilation (graph breaks)"].note == BREAK
-    (fewer_runs,) = compared(STORED, now({LATER_RUNS: 7}))
-    assert fewer_runs.note == ""
-    (same,) = compared(STORED, STORED)
-    assert (same.verdict.outcome, same.base) == (Outcome.PASS, 2.0)
-    fewer = {name: count for name, count in COUNTS.items() if name != PROMPT}
-    less = replace(STORED, counts=fewer)
-    both, alone = compared(replace(STORED, counts={**COUNTS, PROMPT: 2}), less)
+    assert figures["graph breaks (first call)"].note == f"{BREAK} +1 (first call)"
+    both, alone = compared(STORED, OF_FIRST)
     assert (both.base, both.head) == (2.0, 2.0)
-    assert alone.note == f"compilation not compared: on head: nothing was counted of {PROMPT}"
-    assert compared(less, STORED)[1].note.startswith("compilation not compared: on base: ")
-    older = replace(STORED, software={**NEWER, "torch": "2.12.1"})
-    sides: list[tuple[Compilation | str, Compilation | str, str]] = [
-        (older, STORED, "on both sides: base has torch 2.12.1, this is 2.13.0"),
+    lost = f"nothing was counted of the call {PROMPT!r}"
+    assert alone.note == f"compilation not compared: on head: {lost}"
+    assert compared(OF_FIRST, STORED)[1].note == f"compilation not compared: on base: {lost}"
+    sides: list[tuple[Counts | str, Counts | str, str]] = [
+        (now(torch="2.12"), STORED, "on both sides: base has torch 2.12, this is 2.13"),
         ("no twin", STORED, "on base: no twin"),
         ("no twin", "no twin", "on both sides: no twin"),
     ]
@@ -182,15 +164,11 @@ def test_two_releases_are_compared_count_by_count() -> None:
         assert figure.note == f"compilation not compared: {reason}"
 
 
-def test_a_refresh_says_what_differs() -> None:
-    none, old = entry(), replace(entry(), compilation=STORED)
-    new = replace(entry(), compilation=now({KERNELS: 40}))
-    assert METRIC.changes(none, new) == ["compilation none -> 2 graphs"]
-    assert METRIC.changes(old, new) == ["generated kernels 34 -> 40"]
-    assert METRIC.changes(old, none) == METRIC.changes(old, old) == []
-
-
-def test_suspects_are_what_changed_since_it_was_counted() -> None:
-    counted = replace(STORED, software={**NEWER, "diffusers": "0.42.0"})
-    sentence = judged(now({GRAPHS: 3}), counted)[0].sentence
+def test_a_refresh_says_what_differs_and_suspects_are_what_changed_since() -> None:
+    old = replace(entry(), counts=STORED)
+    assert METRIC.changes(old, replace(entry(), counts=now({Row(KERNELS): 40}))) == [
+        "generated kernels 34 -> 40 (+6, +17.6 %)"
+    ]
+    assert METRIC.changes(old, entry()) == METRIC.changes(old, old) == []
+    sentence = judged(now({Row(GRAPHS): 3}), diffusers="0.42.0").sentence
     assert "changed since the baseline: diffusers 0.42.0 -> " in sentence

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.latency_verdicts import ELSEWHERE
-from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS, Compilation
+from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS
 from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord, ScenarioRecord
@@ -94,9 +94,8 @@ def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
 
 
 def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
-    measured.counts = counted({**dict.fromkeys(TOTALS, 1), LAUNCHES: 1}).beside(host_calls())
-    compiled = {GRAPHS: 2, BREAKS: 0, KERNELS: 34}
-    measured.compilation = Compilation(compiled, {}, 4.0, (50.0,), {"torch": "2.13.0"})
+    kinds = (*TOTALS, LAUNCHES, GRAPHS, BREAKS, KERNELS)
+    measured.counts = counted(dict.fromkeys(kinds, 1)).beside(host_calls())
     measured.verdicts.append(verdict(measured.id, metric="activation"))
     measured.verdicts.append(verdict(measured.id, baseline=1.0, limit=1.06))
     titles = row(shown(run_record(measured)), "technique")[2:]

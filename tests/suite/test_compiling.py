@@ -13,9 +13,9 @@ import pytest
 from fixtures.commands.bisect.__main__ import parsed as bisected
 from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
-from fixtures.devices.host import software_versions
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.compilation import GRAPHS, Compilation
+from fixtures.records.compilation import FIRST, GRAPHS, GUARDS
+from fixtures.records.counts import Counts, Number, Row
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import OPTIONS, Settings, SettingsError
 from fixtures.suite.selecting import compiles_twins, is_asked_for
@@ -28,40 +28,46 @@ from tests.support.runs import entry
 COMPILED = "[storybook-torch_compile]"
 ASKED = ("-m", "compilation", "-k", COMPILED)
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
-STORED = Compilation({GRAPHS: 2}, {}, 4.0, (50.0,), software_versions())
-MORE = replace(STORED, counts={GRAPHS: 3}, causes={GRAPHS: ("0/1: a guard",)})
+STORED = Counts({Row(GRAPHS): Number(2)}, torch="2.13")
+MORE = Counts({Row(GRAPHS): Number(3), Row(GUARDS, FIRST, "0/1: a guard"): Number(1)}, torch="2.13")
+SAYS = "graphs 2 -> 3 (+1, +50.0 %): 0/1: a guard +1 (first call)"
 
 
-def run(folder: Path, *options: str, made: Sequence[Compilation] = ()) -> str:
+def run(folder: Path, *options: str, made: Sequence[Counts] = ()) -> str:
     """What a fake run against the baselines in the folder prints, where this is counted."""
     counted = mock.Mock(side_effect=made)
-    with mock.patch("fixtures.suite.compiling.compilation_of", counted):
+    with (
+        mock.patch("fixtures.suite.compiling.compilation_of", counted),
+        mock.patch("fixtures.measuring.compilation.compilation_of", counted),
+    ):
         result = run_here(*fake_bench.OPTIONS, "--perf-baselines", str(folder), "-rfs", *options)
     assert counted.call_count == len(made)
     return " ".join(result.stdout.split())
 
 
 def test_counts_are_stored_kept_and_judged(tmp_path: Path) -> None:
-    assert "2 graphs" not in run(tmp_path, *RECORD, "-k", COMPILED)
+    run(tmp_path, *RECORD, "-k", COMPILED)
     said = run(tmp_path, "-k", COMPILED)
     assert "not judged: the baseline holds none; store it with:" in said
     said = run(tmp_path, *RECORD, *ASKED, made=[STORED, MORE])
-    assert f"{GRAPHS}: two counts of compiled code differ; nothing is recorded" in said
-    slower = replace(STORED, relative=(55.0,))
-    said = run(tmp_path, *RECORD, *ASKED, made=[STORED, slower])
-    assert "compilation none -> 2 graphs" in said
+    assert f"{GUARDS}, {GRAPHS}: two counts of compiled code differ; nothing is recorded" in said
+    said = run(tmp_path, *RECORD, *ASKED, made=[STORED, STORED])
+    assert "compilation none -> 2" in said
+    before = BaselineStore(tmp_path).entry(fake_bench.KEY, "storybook", "torch_compile")
     run(tmp_path, *RECORD, "-k", COMPILED)  # a refresh of the rest keeps them
-    assert "1 passed" in run(tmp_path, *ASKED, made=[replace(STORED, relative=(110.0,))])
-    slow = replace(STORED, relative=(110.1,))
-    assert "1 passed" in run(tmp_path, *ASKED, made=[slow, STORED])  # once more, if it is slow
-    assert "1 failed" in run(tmp_path, *ASKED, made=[slow, slow])
+    after = BaselineStore(tmp_path).entry(fake_bench.KEY, "storybook", "torch_compile")
+    assert before
+    assert after
+    assert (after.compiled, after.counts) == (before.compiled, before.counts)
+    assert after.counts.kinds > {GRAPHS}
+    assert "1 passed" in run(tmp_path, *ASKED, made=[STORED])
     failed = run(tmp_path, *ASKED, made=[MORE])
     assert "FAILED perf_tests/test_compilation.py::test_compilation[storybook-torch_com" in failed
-    assert "graphs 2 -> 3 (0/1: a guard)" in failed
+    assert SAYS in failed
     asked = f'--perf-baselines {tmp_path} -m compilation -k "{COMPILED}" --perf-reason "WHY"'
     assert asked in failed
     # In a run of everything it is judged, too.
-    assert "graphs 2 -> 3 (0/1: a guard)" in run(tmp_path, "-k", COMPILED, made=[MORE])
+    assert SAYS in run(tmp_path, "-k", COMPILED, made=[MORE])
 
 
 def test_what_is_stored_of_a_twin_is_what_is_counted(tmp_path: Path) -> None:
