@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from fixtures.metrics.peak_memory import MATERIAL, MEMORY_TOLERANCES, judge_peak_memory
+from fixtures.metrics.peak_memory import MATERIAL, MEMORY_TOLERANCES, METRIC, judge_peak_memory
 from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.units import GIB, MemorySource
 from fixtures.verdicts.limits import Limits
 from tests.metrics.cases import case
-from tests.support.runs import MIB, entry
+from tests.support.counting import counted
+from tests.support.runs import MIB, entry, scenario_record
 
 
 def judged(
@@ -79,6 +81,22 @@ def test_a_component_that_needs_more_is_seen_behind_an_unchanged_whole() -> None
     verdict = judged(denoiser=509 * MIB)
     assert verdict.outcome is Outcome.REGRESSION
     assert "peak memory (denoiser)" in verdict.sentence
+
+
+def test_a_failing_peak_names_what_is_alive_more_and_what_that_module_does_more_often() -> None:
+    before = {"vae weights float16": 9 * MIB}
+    now = {**before, "vae made float16 in Decoder": 64 * MIB}
+    peaks = {"whole": 576 * MIB, "denoiser": 500 * MIB}
+    more = counted({}, {"aten::clone in Decoder": 4}).beside(entry().counts)
+    call = Timeline(1, (1,), ((0, "vae"),), 0, now)
+    record = scenario_record("fp16", component_peak_bytes=peaks, counts=more, timeline=call)
+    for stored, held in ((AtPeak("vae", before), True), (None, False)):
+        on = case(entry=entry(at_peak=stored), memory_source="replay")
+        (verdict,) = METRIC.judge(on, record)
+        assert verdict.outcome is Outcome.REGRESSION
+        cause = "alive at the peak: vae made float16 +64.00 MiB in Decoder (clone +4 there)"
+        assert verdict.text.endswith(f"; {cause}") is held
+        assert verdict.places == (("Decoder",) if held else ())
 
 
 def test_a_component_that_was_not_measured_is_a_regression() -> None:

@@ -12,7 +12,7 @@ from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.likeness import Likeness
 from fixtures.records.outcome import Outcome, Reason, Remedy, Verdict
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import Timeline
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.timing import Evidence, Group, Interval, Timing
 
 NAMES = st.text(max_size=8)
@@ -162,5 +162,6 @@ ENTRIES = st.builds(
     ssim=st.none() | st.floats(-1, 1),
     images=DATA_URIS.map(tuple),
     differences=DATA_URIS.map(tuple),
+    at_peak=st.none() | st.builds(AtPeak, NAMES, NAMED_NUMBERS),
 )
 """Entries with and without a clock."""
