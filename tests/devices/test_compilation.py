@@ -16,7 +16,7 @@ from torch._inductor.graph import GraphLowering
 from torch._inductor.scheduler import Scheduler
 
 from fixtures.devices import compilation
-from fixtures.devices.compilation import CompilationCounter, GraphBreakError, allocated_bytes
+from fixtures.devices.compilation import GraphBreakError, allocated_bytes, compilation_counter
 from fixtures.records.compilation import (
     BREAKS,
     BUFFERS,
@@ -55,7 +55,7 @@ def counted(module: nn.Module, *sizes: int, fullgraph: bool = False) -> Counts:
     inputs = [torch.arange(size * SIZE, dtype=torch.float32).view(size, SIZE) for size in sizes]
     with torch.no_grad():
         expected = [module(values) for values in inputs]
-        with CompilationCounter() as counter:
+        with compilation_counter() as counter:
             module.compile(fullgraph=fullgraph)
             for name, values, wanted in zip((FIRST, SECOND, THIRD), inputs, expected, strict=False):
                 with counter.call(name):
@@ -136,12 +136,12 @@ def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
     )
     before = [getattr(owner, name) for owner, name in owners]
     caches = config.fx_graph_cache
-    with pytest.raises(KeyError), CompilationCounter() as counter, counter.call(FIRST):
+    with pytest.raises(KeyError), compilation_counter() as counter, counter.call(FIRST):
         raise KeyError(config.fx_graph_cache)
     assert [getattr(owner, name) for owner, name in owners] == before
     assert config.fx_graph_cache is caches
     with mock.patch.object(torch.compiler, "reset") as reset:
-        with CompilationCounter():
+        with compilation_counter():
             entered = reset.call_count
         assert reset.call_count == entered + 1 > 1
 
@@ -175,7 +175,7 @@ def test_a_whole_graph_that_is_compiled_too_often_is_a_break_and_paths_are_not_t
 
 
 def test_options_of_inductor_count_a_graph_once_and_errors_of_the_program_are_its_own() -> None:
-    with torch.no_grad(), CompilationCounter() as counter:
+    with torch.no_grad(), compilation_counter() as counter:
         compiled = torch.compile(Block(), options={"max_autotune": False})
         with counter.call(FIRST):
             compiled(torch.ones(4, SIZE))
@@ -188,3 +188,14 @@ def test_options_of_inductor_count_a_graph_once_and_errors_of_the_program_are_it
         broken.compile(fullgraph=True)
         with pytest.raises(torch._dynamo.exc.Unsupported), counter.call(SECOND):
             broken(torch.ones(4, SIZE))
+
+
+def test_a_graph_that_dynamo_then_captures_anew_is_counted_twice() -> None:
+    def clamped(values: torch.Tensor, limit: float) -> torch.Tensor:
+        return torch.clamp(values, max=limit)  # no tensor can be this number, as was hoped at first
+
+    with torch.no_grad(), compilation_counter() as counter:
+        compiled = torch.compile(clamped, dynamic=True, fullgraph=True)
+        with counter.call(FIRST):
+            compiled(torch.ones(4, SIZE), 1.5)
+    assert (counter.counts.total(GRAPHS), counter.counts.by_name(RUNS)) == (2, {FIRST: 1})

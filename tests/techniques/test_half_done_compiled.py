@@ -16,7 +16,7 @@ import torch
 from torch._dynamo.eval_frame import _debug_get_cache_entry_list
 from torch.fx.experimental import _config
 
-from fixtures.devices.compilation import CompilationCounter
+from fixtures.devices.compilation import CompilationCounter, compilation_counter
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.phases import denoiser
 from fixtures.devices.torch_settings import one_thread
@@ -47,7 +47,7 @@ def workload_of() -> Workload:
 
 @pytest.fixture(autouse=True)
 def counter() -> Iterator[CompilationCounter]:
-    with one_thread(), CompilationCounter(lowers=False) as counter:
+    with one_thread(), compilation_counter(lowers=False) as counter:
         yield counter
 
 
