@@ -128,9 +128,9 @@ def test_a_file_that_is_no_baseline_is_refused_with_a_remedy(
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        ("schema", ..., "has schema None, this suite reads 5"),
-        ("schema", 1, "has schema 1, this suite reads 5"),
-        ("schema", 2, "has schema 2, this suite reads 5"),
+        ("schema", ..., "has schema None, this suite reads 4"),
+        ("schema", 1, "has schema 1, this suite reads 4"),
+        ("schema", 2, "has schema 2, this suite reads 4"),
         ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
         ("device", "", "at device"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),

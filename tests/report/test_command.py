@@ -105,7 +105,7 @@ def test_options_that_do_not_fit_are_refused_by_name(
     ("content", "sentence"),
     [
         (None, "cannot be read"),
-        ('{"schema": 6, "notes": "one"}', "at notes: "),
+        ('{"schema": 5, "notes": "one"}', "at notes: "),
     ],
 )
 def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(
