@@ -11,7 +11,6 @@ from fixtures.metrics.compilation import LORA, METRIC
 from fixtures.records.compilation import (
     BREAKS,
     BUFFERS,
-    CAPTURED,
     FIRST,
     GRAPHS,
     GUARDS,
@@ -31,7 +30,6 @@ BREAK = "Skip inlining at diffusers/models/attention.py:12"
 GUARD = "0/1: tensor 'hidden_states' size mismatch at index 1. expected 77, actual 12"
 COUNTS = {
     Row(GRAPHS): 2,
-    Row(CAPTURED): 92,
     Row(KERNELS): 34,
     Row(BUFFERS): 2_429_440,
     Row(BREAKS, FIRST): 0,
@@ -83,14 +81,11 @@ def compared(base: Counts | str, head: Counts | str) -> list[ComparedFigure]:
             Outcome.REGRESSION,
             f"recompilations (another prompt) 0 -> 2 (+2): {GUARD} +1 (another prompt); ",
         ),
-        ({Row(KERNELS): 35}, Outcome.REGRESSION, "generated kernels 34 -> 35"),
         ({Row(KERNELS): 33}, Outcome.IMPROVEMENT, "generated kernels 34 -> 33"),
         ({Row(BUFFERS): 3_429_440}, Outcome.REGRESSION, "buffer bytes 2.32 MiB -> 3.27 MiB"),
         # What was captured runs eagerly: nothing else shows it.
         ({Row(RUNS, PROMPT): 0}, Outcome.REGRESSION, "graph runs (another prompt) 14 -> 0"),
-        ({Row(CAPTURED): 40}, Outcome.BROKEN, "captured calls 92 -> 40"),
         ({Row(KERNELS): 0}, Outcome.BROKEN, "generated kernels 34 -> 0"),
-        ({Row(KERNELS): 33, Row(GRAPHS): 3}, Outcome.REGRESSION, "graphs 2 -> 3"),
         ({Row(BREAKS, LORA): 1, Row(RUNS, LORA): 14}, Outcome.PASS, "compilation as in"),
         ({Row(GUARDS, FIRST, "0/0: size mismatch"): 0}, Outcome.PASS, "compilation as in"),
     ],

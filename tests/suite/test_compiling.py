@@ -78,35 +78,38 @@ def test_what_is_stored_of_a_twin_is_what_is_counted(tmp_path: Path) -> None:
     assert all("test_compilation[flux-twin-" in test for test in tests)
 
 
+ON_REQUEST, TWIN, MARKED, COMPILES = "on request", "twin", "marked", "compiles"
+
+
 @pytest.mark.parametrize(
-    ("technique", "on_request", "twin", "keyword", "compilation", "compiles", "asked"),
+    ("technique", "given", "keyword", "asked"),
     [
-        ("torch_compile", False, False, "", False, True, True),
-        ("torch_compile", False, False, "", False, False, True),
-        ("torch_compile", True, False, "", False, True, False),
-        ("torch_compile", True, False, "", False, False, False),
-        ("torch_compile", True, False, "", True, True, True),
-        ("torch_compile", True, False, "", True, False, False),
-        ("torch_compile", True, False, "x-torch_compile]", False, False, True),
-        ("torch_compile", False, True, "", True, True, True),
-        ("torch_compile", False, True, "torch_compile", True, False, False),
-        ("fp32", False, False, "", False, True, False),
-        ("fp32", False, False, "", False, False, True),
+        ("torch_compile", {COMPILES}, "", True),
+        ("torch_compile", set(), "", True),
+        ("torch_compile", {ON_REQUEST, COMPILES}, "", False),
+        ("torch_compile", {ON_REQUEST}, "", False),
+        ("torch_compile", {ON_REQUEST, MARKED, COMPILES}, "", True),
+        ("torch_compile", {ON_REQUEST, MARKED}, "", False),
+        ("torch_compile", {ON_REQUEST}, "x-torch_compile]", True),
+        ("torch_compile", {TWIN, MARKED, COMPILES}, "", True),
+        ("torch_compile", {TWIN, MARKED}, "torch_compile", False),
+        ("fp32", {COMPILES}, "", False),
+        ("fp32", set(), "", True),
     ],
 )
 def test_what_takes_minutes_is_asked_for_by_name(
-    technique: str,
-    on_request: bool,
-    twin: bool,
-    keyword: str,
-    compilation: bool,
-    compiles: bool,
-    asked: bool,
+    technique: str, given: set[str], keyword: str, asked: bool
 ) -> None:
-    workload = twin_of("sdxl") if twin else find_scenario("storybook", "fp32").workload
-    scenario = Scenario(workload, replace(CATALOGUE[technique], on_request=on_request))
-    settings = Settings(compilation=compilation)
-    assert is_asked_for(scenario, settings, keyword, compiles=compiles) is asked
+    workload = twin_of("sdxl") if TWIN in given else find_scenario("storybook", "fp32").workload
+    scenario = Scenario(workload, replace(CATALOGUE[technique], on_request=ON_REQUEST in given))
+    settings = Settings(compilation=MARKED in given)
+    assert is_asked_for(scenario, settings, keyword, compiles=COMPILES in given) is asked
+
+
+def _parsed(markers: str, *workloads: str) -> Settings:
+    given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
+    given |= {"markexpr": markers, "perf_workload": list(workloads)}
+    return Settings.parse(given.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -122,17 +125,14 @@ def test_what_takes_minutes_is_asked_for_by_name(
 def test_compiled_code_is_counted_alone_where_nothing_else_is_marked(
     markers: str, workloads: tuple[str, ...], alone: bool, twins: bool
 ) -> None:
-    given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
-    given |= {"markexpr": markers, "perf_workload": list(workloads)}
-    settings = Settings.parse(given.__getitem__)
+    settings = _parsed(markers, *workloads)
     assert (settings.compilation, compiles_twins(settings)) == (alone, twins)
 
 
 @pytest.mark.parametrize("markers", ["compilation or x", "(compilation)", "compilation and x"])
 def test_beside_another_marker_it_is_refused(markers: str) -> None:
-    given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
     with pytest.raises(SettingsError, match="'compilation' cannot be combined with other markers"):
-        Settings.parse({**given, "markexpr": markers}.__getitem__)
+        _parsed(markers)
 
 
 def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
