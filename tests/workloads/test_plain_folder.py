@@ -1,4 +1,4 @@
-"""A folder of weights is plain data of the expected classes, or refused, unread, in a sentence."""
+"""A folder of weights is plain data of the expected classes, or refused in a sentence."""
 
 from __future__ import annotations
 
@@ -14,49 +14,40 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from fixtures.workloads.loading import load_pipeline
-from fixtures.workloads.plain_folder import CODE, FLAGS, UnfitFolderError, check_keys
+from fixtures.workloads.plain_folder import CODE, check_keys
 from fixtures.workloads.sd15 import DDIM
 from tests.workloads.refusing import INDEX, Damage, change_json, changed, refusal, removed, written
 
-CONFIGURATIONS = [
-    "unet/config.json",
-    "vae/config.json",
-    "text_encoder/config.json",
-    "tokenizer/tokenizer_config.json",
-    "scheduler/scheduler_config.json",
-    INDEX,
-]
+UNET_CONFIG = "unet/config.json"
+SCHEDULER = "scheduler/scheduler_config.json"
+TOKENIZER = "tokenizer/tokenizer_config.json"
+CONFIGURATIONS = [UNET_CONFIG, "text_encoder/config.json", TOKENIZER, SCHEDULER, INDEX]
 HOSTILE: list[tuple[str, Any]] = [
     ("_attn_implementation", "x/kernel"),
     ("_attn_implementation_internal", "x/kernel"),
     ("attn_implementation", {"": "x/kernel"}),
     ("auto_map", {"AutoModel": "mine.Mine"}),
     ("configuration_files", ["config.4.0.0.json"]),
+    ("custom_generate", "owner/name"),
     ("custom_pipeline", "mine"),
     ("custom_pipeline", True),
-    ("quantization_config", {"quant_method": "mine"}),
     ("quantization_config", {"load_in_8bit": True}),
-    ("text_config", {"_attn_implementation": "x/kernel"}),
     ("tokenizer_file", "/etc/passwd"),
     ("transformers_weights", "adapter_model.bin"),
     ("trust_remote_code", True),
     ("use_kernels", True),
+    ("vocab", "../elsewhere.json"),
     ("vocab_file", "../elsewhere.json"),
-    ("yet_to_come", [[1, ["mine.Mine"]]]),
 ]
 UNET = "unet/diffusion_pytorch_model.safetensors"
 VAE = "vae/diffusion_pytorch_model.safetensors"
 TEXT_ENCODER = "text_encoder/model.safetensors"
-UNLOADABLE = "cannot be loaded"
-"""What is said of weights that only the library can judge."""
+UNLOADABLE = "cannot be loaded ("
+"""What is said of what the libraries refuse."""
 
 
-def load(folder: Path) -> Any:
-    return load_pipeline(str(folder), torch.float32, DDIM.layout)
-
-
-def said_of(folder: Path) -> str:
-    return refusal(partial(load, folder))
+def load(folder: Path, *, values: bool = True) -> Any:
+    return load_pipeline(str(folder), torch.float32, DDIM.layout, values=values)
 
 
 def linked_from_elsewhere(name: str) -> Damage:
@@ -108,60 +99,93 @@ def of_another_shape(folder: Path) -> None:
     save_file(weights, folder / UNET, metadata={"format": "pt"})
 
 
-def without_vocabulary(folder: Path) -> None:
-    for path in (folder / "tokenizer").iterdir():
-        path.unlink()
+def without_files(name: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for path in (folder / name).iterdir():
+            path.unlink()
+
+    return damage
+
+
+def sharded(weight_map: Any) -> Damage:
+    return changed(f"{UNET}.index.json", weight_map=weight_map)
 
 
 BROKEN_LINK = "has a broken link 'unet/loop'; copy or download"
 UNREADABLE = (b"", b"{", b"[]", b'"text"', b"null", b"[" * 100_000, b"\xff\xfe")
+NO_SHARD = f"as a shard in {UNET}.index.json, which is not a safetensors file there; save it again"
 REFUSED: list[tuple[Damage, str]] = [
     # Code may be called as the library is, and what looks like data is read by its true ending.
     (written("scheduler/DIFFUSERS.PY"), "brings code along"),
-    (linked_from_elsewhere("unet"), "has a link 'unet' that leads out of it"),
-    (linked_from_elsewhere(CONFIGURATIONS[4]), f"has a link {CONFIGURATIONS[4]!r} that leads out"),
+    # With PEFT installed transformers would load the model that it names.
+    (changed("text_encoder/adapter_config.json", base_model_name_or_path="x/y"), "brings code"),
+    (linked_from_elsewhere("unet"), "has a link 'unet' that leads out of it; put the file itself"),
+    (linked_from_elsewhere(SCHEDULER), f"has a link {SCHEDULER!r} that leads out of it"),
     (linked("unet/loop", "nowhere"), BROKEN_LINK),
     (linked("unet/loop", "unet/loop"), BROKEN_LINK),
-    (piped(INDEX), "has no model_index.json"),
-    (piped(CONFIGURATIONS[4]), "which is not a file"),
+    (piped(INDEX), f"has no {INDEX}"),
+    (piped(SCHEDULER), "which is not a file"),
     (piped("more"), "which is not a file"),
-    # With PEFT installed transformers would load the model that it names.
-    (
-        changed("text_encoder/adapter_config.json", base_model_name_or_path="owner/other"),
-        "has an unknown file text_encoder/adapter_config.json",
-    ),
-    (removed(INDEX), "it has no model_index.json"),
+    (removed(INDEX), f"it has no {INDEX}; give a folder written by"),
     *((written(INDEX, content), f"has an unreadable {INDEX}") for content in UNREADABLE),
+    *((written(TOKENIZER, content), f"unreadable {TOKENIZER}") for content in UNREADABLE[:3]),
     (written(INDEX, b" " * 1_000_001), "it is too large"),
-    (changed(INDEX, more=["mine", "Mine"]), f"has the key 'more' in {INDEX}"),
-    (pickled(UNET), f"has no {UNET}, whole or in shards"),
-    (pickled(VAE), f"has no {VAE}, whole or in shards"),
-    (pickled(TEXT_ENCODER), f"has no {TEXT_ENCODER}, whole or in shards"),
-    (without_vocabulary, "has no vocabulary in tokenizer/"),
-    (without_weight(UNET, "conv_in.weight"), "lacks unet.conv_in.weight"),
-    (without_weight(VAE, "decoder.conv_out.weight"), "lacks vae.decoder.conv_out.weight"),
-    (without_weight(TEXT_ENCODER, "fc1.weight"), "fc1.weight; copy or download"),
+    (changed(INDEX, _class_name="OtherPipeline"), "holds 'OtherPipeline', not a Stable"),
+    (changed(INDEX, _class_name=["mine", "Mine"]), "not a StableDiffusionPipeline; choose the"),
+    (without_files("tokenizer"), "has no vocabulary in tokenizer/, for which it needs"),
+    (changed(INDEX, scheduler=["os", "system"]), f"as scheduler in {INDEX}, which is of a foreign"),
+    (changed(INDEX, scheduler=["mine", "DDIMScheduler"]), "which is of a foreign library"),
+    (changed(INDEX, scheduler=["diffusers", "__class__"]), "not a model, scheduler, tok"),
+    (changed(INDEX, scheduler=["diffusers", "schedulers"]), "does not have; install a release"),
+    (changed(INDEX, scheduler=["diffusers", ["DDIMScheduler"]]), "which is not a class"),
+    (changed(INDEX, scheduler=["diffusers"]), "which is not a class"),
+]
+"""With weights and without."""
+REFUSED_WITH_WEIGHTS: list[tuple[Damage, str]] = [
+    (changed(INDEX, scheduler=["diffusers", "UNet2DConditionModel"]), "not a scheduler of diff"),
+    (changed(INDEX, scheduler=["diffusers", "AutoModel"]), "not a scheduler of diffusers"),
+    (changed(INDEX, unet=["mine", "Mine"]), "as unet, not UNet2DConditionModel, in model_index"),
+    (changed(INDEX, unet="UNet2DConditionModel"), "as unet, not UNet2DConditionModel"),
+    (changed(INDEX, unet=None), "has None as unet, not UNet2DConditionModel"),
+    (changed(INDEX, text_encoder=["transformers", "AutoModel"]), "as text_encoder, not CLIPText"),
+    (lambda folder: shutil.rmtree(folder / "vae"), UNLOADABLE),
+    (lambda folder: shutil.rmtree(folder / "text_encoder"), UNLOADABLE),
+    (removed(UNET_CONFIG), UNLOADABLE),
+    (pickled(UNET), UNLOADABLE),
+    (pickled(VAE), UNLOADABLE),
+    (pickled(TEXT_ENCODER), UNLOADABLE),
+    (lambda folder: (folder / UNET).rename(folder / "unet/x.fp16.safetensors"), UNLOADABLE),
     (written(UNET), UNLOADABLE),
     (truncated, UNLOADABLE),
     (of_another_shape, UNLOADABLE),
+    (without_weight(UNET, "conv_in.weight"), "lacks unet.conv_in.weight; copy or download"),
+    (without_weight(VAE, "decoder.conv_out.weight"), "lacks vae.decoder.conv_out.weight"),
+    (without_weight(TEXT_ENCODER, "fc1.weight"), "fc1.weight; copy or download"),
+    # Both libraries unpickle what has another ending.
+    *((sharded({"w": to}), NO_SHARD) for to in ("pickled.bin", "../x.safetensors", "", 1, None)),
+    *((sharded(content), "names no weights in unet/") for content in (None, [], "text")),
+    (sharded({"w": "missing.safetensors"}), UNLOADABLE),
 ]
 
 
-@pytest.mark.parametrize(("damage", "says"), REFUSED)
+@pytest.mark.parametrize(("damage", "says"), [*REFUSED, *REFUSED_WITH_WEIGHTS])
 def test_an_unfit_folder_is_refused(damage: Damage, says: str, folder: Path) -> None:
     damage(folder)
-    sentence = said_of(folder)
+    sentence = refusal(partial(load, folder))
     assert says in sentence
     assert (UNLOADABLE in sentence) == (says == UNLOADABLE)
+    if (damage, says) in REFUSED:
+        assert says in refusal(partial(load, folder, values=False))
 
 
-@pytest.mark.parametrize("place", ["", "scheduler", "unet", "text_encoder", "more/below"])
+@pytest.mark.parametrize("place", ["", "scheduler", "text_encoder/custom_generate", "more/below"])
 def test_code_is_refused_wherever_it_lies(folder: Path, place: str) -> None:
     (folder / place).mkdir(parents=True, exist_ok=True)
     for ending in CODE:
-        path = folder / place / f"diffusers{ending}"
+        path = folder / place / f"generate{ending}"
         path.write_text("raise SystemExit('ran foreign code')")
-        assert f"brings code along ({str(path.relative_to(folder))!r}); remove" in said_of(folder)
+        sentence = refusal(partial(load, folder))
+        assert f"brings code along ({str(path.relative_to(folder))!r}); remove" in sentence
         path.unlink()
 
 
@@ -202,79 +226,36 @@ def test_pickled_weights_beside_the_safetensors_are_not_opened(folder: Path) -> 
     assert mark.exists()  # the trap works
 
 
-# Keys
-
-
 @pytest.mark.parametrize("file", CONFIGURATIONS)
 def test_a_key_that_could_load_code_or_a_file_is_named(folder: Path, file: str) -> None:
     plain = (folder / file).read_text()
     for key, value in HOSTILE:
-        change_json(folder / file, **{key: value})
-        assert f"has the key {key!r} in {file}, which could load code" in said_of(folder)
-        (folder / file).write_text(plain)
+        for hostile in ({key: value}, {"text_config": [{key: value}]}):
+            change_json(folder / file, **hostile)
+            said = f"has the key {key!r} in {file}, which could load code or another file; remove"
+            assert said in refusal(partial(load, folder))
+            (folder / file).write_text(plain)
 
 
-def test_a_key_of_an_unrelated_release_is_taken_where_it_is_a_number(folder: Path) -> None:
-    plain = {"new": 1, "newer": [0.5, [1]], "newest": None, "empty": {}, "_flag_autoset": True}
+def test_any_other_key_is_taken_and_a_class_that_only_a_configuration_names(folder: Path) -> None:
+    more = {"new": "text", "newest": None, "_attn_implementation_autoset": True, "auto_map": None}
     for file in CONFIGURATIONS:
-        change_json(folder / file, **plain, **dict.fromkeys(FLAGS, False), auto_map=None)
-    load(folder)
+        change_json(folder / file, **more, use_kernels=False)
+    change_json(folder / UNET_CONFIG, _class_name="Mine")
+    change_json(folder / TOKENIZER, tokenizer_class="Mine")
+    change_json(folder / INDEX, safety_checker=["mine", "Mine"], other=["mine", "Mine"])
+    pipeline = load(folder)
+    assert type(pipeline.unet).__name__ == "UNet2DConditionModel"
+    assert pipeline.safety_checker is None
 
 
-def test_the_keys_of_published_pipelines_are_taken() -> None:
-    """As they stand in the files of SD 1.5, SDXL, SD 3, Flux and CogVideoX on the hub."""
-    token = {"__type": "AddedToken", "content": "<|endoftext|>", "lstrip": False}
-    content = {
-        **{"_class_name": "X", "_diffusers_version": "0.6.0", "_name_or_path": "openai/clip"},
-        **{"architectures": ["CLIPTextModel"], "torch_dtype": "float32", "model_type": "t5"},
-        **{"hidden_act": "quick_gelu", "dense_act_fn": "gelu_new", "transformers_version": "4.2"},
-        **{"feed_forward_proj": "gated-gelu", "id2label": {"0": "LABEL_0"}, "eos_token": token},
-        **{"special_tokens_map_file": "./special_tokens_map.json", "tokenizer_class": "X"},
-        **{"added_tokens_decoder": {"0": token}, "additional_special_tokens": ["<extra_id_0>"]},
-        **{"down_block_types": ["DownBlock2D"], "qk_norm": "rms_norm", "norm_type": "layer_norm"},
-        **{"sp_model_kwargs": {}, "errors": "replace", "name_or_path": "openai/clip"},
-        **{"prediction_type": "epsilon", "algorithm_type": "dpmsolver++", "trained_betas": None},
-    }
-    check_keys("config.json", content)
-    with pytest.raises(UnfitFolderError, match="'other' in config"):
-        check_keys("config.json", {**content, "other": "text"})
-
-
-# Classes
-
-
-def test_a_scheduler_is_one_of_the_known_classes(folder: Path) -> None:
-    names = "StableDiffusionPipeline FlaxDDIMScheduler OnnxRuntimeModel AutoModel"
-    names += " UNet2DConditionModel FlashPackDDIMScheduler schedulers __class__"
-    entries: list[Any] = [["diffusers", name] for name in names.split()]
-    entries += [["diffusers", ["DDIMScheduler"]], ["diffusers", "DDIMScheduler", "more"]]
-    entries += [["diffusers"], ["mine", "DDIMScheduler"], ["os", "system"]]
-    for entry in entries:
-        change_json(folder / INDEX, scheduler=entry)
-        assert f"as scheduler, not a known scheduler of diffusers, in {INDEX}" in said_of(folder)
-
-
-@pytest.mark.parametrize(
-    ("file", "key"),
-    [
-        ("scheduler/scheduler_config.json", "_class_name"),
-        ("unet/config.json", "_class_name"),
-        ("tokenizer/tokenizer_config.json", "tokenizer_class"),
-    ],
-)
-def test_a_configuration_of_another_class_is_refused(folder: Path, file: str, key: str) -> None:
-    for other in ("StableDiffusionPipeline", "Mine"):
-        change_json(folder / file, **{key: other})
-        assert f"has {other!r} as {key} in {file}" in said_of(folder)
-
-
-@pytest.mark.parametrize("name", ["safety_checker", "image_encoder", "feature_extractor"])
-def test_a_component_that_is_not_loaded_is_of_a_known_library_all_the_same(
-    folder: Path, name: str
-) -> None:
-    for foreign in (["mine", "Mine"], "mine", [["mine"], "Mine"], {"mine": 1}):
-        change_json(folder / INDEX, **{name: foreign})
-        assert f"as {name} in {INDEX}, which is of a foreign lib" in said_of(folder)
-    for plain in ([None, None], None, ["transformers", "CLIPImageProcessor"]):
-        change_json(folder / INDEX, **{name: plain})
-        load(folder)
+def test_the_names_of_files_that_the_libraries_write_are_taken() -> None:
+    check_keys(
+        "config.json",
+        {
+            "_name_or_path": "openai/clip",
+            "name_or_path": "openai/clip",
+            "special_tokens_map_file": "./special_tokens_map.json",
+            "tokenizer_class": "CLIPTokenizer",
+        },
+    )
