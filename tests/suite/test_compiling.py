@@ -14,7 +14,7 @@ from fixtures.commands.bisect.__main__ import parsed as bisected
 from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.compilation import FIRST, GRAPHS, GUARDS
+from fixtures.records.compilation import FIRST, GRAPHS, GUARDS, RUNS
 from fixtures.records.counts import Counts, Number, Row
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import OPTIONS, Settings, SettingsError
@@ -28,8 +28,10 @@ from tests.support.runs import entry
 COMPILED = "[storybook-torch_compile]"
 ASKED = ("-m", "compilation", "-k", COMPILED)
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
-STORED = Counts({Row(GRAPHS): Number(2)}, torch="2.13")
-MORE = Counts({Row(GRAPHS): Number(3), Row(GUARDS, FIRST, "0/1: a guard"): Number(1)}, torch="2.13")
+ROWS = {Row(GRAPHS): Number(2), Row(RUNS, FIRST): Number(14)}
+STORED = Counts(ROWS, torch="2.13")
+GUARD = {Row(GUARDS, FIRST, "0/1: a guard"): Number(1)}
+MORE = Counts({**ROWS, Row(GRAPHS): Number(3), **GUARD}, torch="2.13")
 SAYS = "graphs 2 -> 3 (+1, +50.0 %): 0/1: a guard +1 (first call)"
 
 
