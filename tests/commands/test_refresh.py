@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 import shlex
@@ -518,26 +517,6 @@ def stored_in(folder: Path) -> Entry:
     made = BaselineStore(folder).entry(fake_bench.KEY, "storybook", "bf16")
     assert made is not None
     return made
-
-
-def test_the_command_that_a_failure_prints_accepts_what_failed_and_nothing_else(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "my baselines"
-    path = folder / fake_bench.KEY / "storybook.json"
-    both = ("-k", "[storybook-bf16] or [storybook-sdpa]")
-    refreshed(folder, *both, reason="first")
-    before = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
-    judged = (*fake_bench.OPTIONS, "--perf-baselines", str(folder), *both)
-    faulty = {"FAKE_MORE": "storybook-bf16"}
-    failed = run_suite(*judged, **faulty)
-    assert failed.returncode == 1
-    accepted = run_suite(*accepting(failed.stdout), **faulty)
-    assert accepted.returncode == 0, accepted.stdout
-    assert run_suite(*judged, **faulty).returncode == 0
-    after = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
-    assert after["sdpa"] == before["sdpa"]
-    assert after["bf16"]["recorded"]["reason"] == "WHY"
 
 
 def test_a_scenario_that_is_refused_writes_no_other_either(tmp_path: Path) -> None:

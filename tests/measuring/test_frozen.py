@@ -11,29 +11,21 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.torch_settings import one_thread
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
-from fixtures.metrics.images import FROZEN_DIFFERENCE, FROZEN_LIMIT, judge_likeness
-from fixtures.records.images import Images, decoded, encoded
-from fixtures.records.likeness import FROZEN as BY_FROZEN
-from fixtures.records.likeness import STORED
+from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
-from fixtures.verdicts.case import Case
-from fixtures.verdicts.image_limits import NONE, limits
-from fixtures.verdicts.likeness import likeness
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from fixtures.workloads.storybook.workload import CALL, FROZEN
@@ -60,8 +52,8 @@ def as_measured() -> Iterator[None]:
 def test_it_draws_to_the_last_bit_what_the_fp32_pipeline_draws(name: str) -> None:
     workload = WORKLOADS[name]
     assert workload.frozen is not None
-    frozen = FrozenProgram(workload.frozen, CPU).draw(workload.call, 1)
-    assert np.array_equal(frozen, workload.draw(workload.load(torch.float32), steps=1))
+    frozen = FrozenProgram(workload.frozen, CPU).draw(workload.call, 2)
+    assert np.array_equal(frozen, workload.draw(workload.load(torch.float32), steps=2))
 
 
 def test_the_images_of_a_batch_have_the_prompts_in_turn() -> None:
@@ -219,84 +211,6 @@ def test_the_fingerprint_changes_with_every_module_of_the_program(
             source.write("# slower\n")
         fingerprints.add(fingerprint.__wrapped__(PIPELINE_FOLDER))
     assert len(fingerprints) == 1 + len(SOURCES)
-
-
-# Faults of values: the same operations, another image
-
-
-STEPS = 4
-"""A fifth of the call's: enough for every fault to show."""
-
-
-@pytest.fixture(scope="module")
-def expected() -> tuple[Images, Images]:
-    """What the fp32 pipeline must draw: the frozen reference's image, and the stored one."""
-    frozen = FrozenProgram(FROZEN, CPU).draw(CALL, STEPS)
-    return frozen, decoded(encoded(frozen, lossless=True))
-
-
-def _change_the_schedule(pipeline: Any) -> None:
-    scheduler = pipeline.scheduler
-    pipeline.scheduler = type(scheduler).from_config(scheduler.config, beta_end=0.0123)
-
-
-def _swap_channels(pipeline: Any) -> None:
-    weight = pipeline.unet.mid_block.resnets[0].conv1.weight
-    weight[[0, 1]] = weight[[1, 0]].clone()
-
-
-def _leave_out_the_last_step(pipeline: Any) -> None:
-    scheduler = pipeline.scheduler
-    set_timesteps = scheduler.set_timesteps
-
-    def one_less(*options: Any, **named: Any) -> None:
-        set_timesteps(*options, **named)
-        scheduler.timesteps = scheduler.timesteps[:-1]
-
-    scheduler.set_timesteps = one_less
-
-
-FAULTS: dict[str, tuple[Callable[[Any], None], float]] = {
-    "another noise schedule": (_change_the_schedule, 3.3),
-    "two swapped channels": (_swap_channels, 2.1),
-    "the last step left out": (_leave_out_the_last_step, 9.7),
-}
-"""Each with the difference that it makes, about, in 255ths; others make larger ones."""
-
-
-LIMITS = {BY_FROZEN: FROZEN_LIMIT, STORED: limits(NONE, STORED)}
-
-
-def outcomes(drawn: Images, expected: tuple[Images, Images]) -> set[Outcome]:
-    """The verdicts on an image beside the frozen reference's and the stored one."""
-    return {
-        judge_likeness(Case(FP32.id, None, {}), likeness(drawn, image), limit, whose).outcome
-        for image, (whose, limit) in zip(expected, LIMITS.items(), strict=True)
-    }
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_of_values_is_seen_beside_the_frozen_reference_and_the_stored_image(
-    name: str, expected: tuple[Images, Images]
-) -> None:
-    fault, at_least = FAULTS[name]
-    pipeline = STORYBOOK.load(torch.float32)
-    fault(pipeline)
-    drawn = STORYBOOK.draw(pipeline, steps=STEPS)
-    assert largest_difference(drawn, expected[0]) * 255 > 0.9 * at_least
-    assert outcomes(drawn, expected) == {Outcome.REGRESSION}
-
-
-@pytest.mark.parametrize("technique", ["fp32", "naive_attention", "channels_last"])
-def test_rounding_in_another_order_is_no_fault(
-    technique: str, expected: tuple[Images, Images]
-) -> None:
-    with FP32.with_technique(technique).running(CpuDevice()) as pipeline:
-        drawn = STORYBOOK.draw(pipeline, steps=STEPS)
-    assert outcomes(drawn, expected) == {Outcome.PASS}
-    from_frozen = largest_difference(drawn, expected[0])
-    assert from_frozen <= FROZEN_DIFFERENCE / 10
-    assert (from_frozen == 0) == (technique == "fp32")
 
 
 def test_on_an_accelerator_time_steps_come_to_the_weights(

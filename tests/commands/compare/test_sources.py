@@ -101,12 +101,6 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(word: str, said: str) -
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("word", ['"diffusers==0.36.0', "diffusers==0.36.0'", "it's", "a \\"])
-def test_an_unclosed_quote_is_one_sentence(word: str) -> None:
-    with pytest.raises(CommandError, match=r"cannot be read \(no .*; give one as diffusers==0.36"):
-        Requirements.parse([word])
-
-
 def test_a_package_that_cannot_be_read_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,6 @@ from fixtures.devices.needs import Need
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.kernels import CAVEAT, attention_backend, scratch_bytes
-from fixtures.devices.simulated.meter import place
 from fixtures.measuring.observations import Observations
 from fixtures.records.counts import BYTES_MOVED, FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -164,14 +163,6 @@ def test_wide_heads_accumulate_in_fp32(operation: Any, shape: tuple[int, ...]) -
     ):
         part = tensor(*shape, width, dtype=dtype)
         assert scratch_bytes(operation, [part, part, part]) == scratch
-
-
-def test_a_place_is_named_without_its_line() -> None:
-    names: dict[str, Any] = {"place": place}
-    code = compile("def step():\n return place()", "/lib/diffusers/schedulers/ddim.py", "exec")
-    exec(code, names)  # noqa: S102
-    assert names["step"]() == "diffusers/schedulers/ddim.py:step"
-    assert place() == "the caller"
 
 
 @pytest.mark.parametrize("technique", ["fp16", "model_cpu_offload"])

@@ -102,23 +102,3 @@ def test_what_came_with_a_generation(profile: Profile) -> None:
     fused = [*first, *(["flash"] if ampere else []), "efficient", "math"]
     assert list(profile.attention_backends) == fused
     assert profile.cublas_workspace_bytes == (32 * MIB if hopper else 8.125 * MIB)
-
-
-def test_the_host_link_is_one_direction_of_pci_express() -> None:
-    for profile_id, gigabytes_per_s in {
-        "titan-rtx": 15.75,
-        "rtx-4060-ti-16gb": 15.75,
-        "a100-80gb": 31.51,
-        "rtx-4090": 31.51,
-        "h200": 63.02,
-        "rtx-5090": 63.02,
-    }.items():
-        link = find_profile(profile_id).host_link_bytes_per_s
-        assert link == pytest.approx(gigabytes_per_s * 1e9, rel=1e-3), profile_id
-
-
-def test_the_h200_is_an_h100_with_other_memory() -> None:
-    h100, h200 = find_profile("h100"), find_profile("h200")
-    assert h200.flop_per_s == h100.flop_per_s
-    assert h200.memory_bytes > h100.memory_bytes
-    assert h200.bandwidth_bytes_per_s > h100.bandwidth_bytes_per_s

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import json
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +12,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.simulated import simulation as simulation_module
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE, Simulation, UnknownValueError
 from fixtures.records.counts import (
@@ -29,7 +24,6 @@ from fixtures.records.counts import (
     Row,
 )
 from fixtures.records.run import RESERVED, WHOLE
-from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
 from tests.support.simulated_runs import (
     shared_device,
@@ -63,39 +57,6 @@ def test_the_same_run_gives_the_same_figures_after_anything_else(plain: Trace) -
     device, workload = SimulatedDevice(), small()
     simulate("group_offload_leaf", workload=workload, device=device)
     assert simulate(workload=workload, device=device) == plain
-
-
-@pytest.mark.parametrize("technique", ["group_offload_leaf", "vae_tiling"])
-def test_figures_are_those_without_a_memory(
-    technique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remembered = simulated(technique)
-    monkeypatch.setattr(
-        simulation_module,
-        "repeated",
-        lambda function, operation, args, kwargs: function(*args, **kwargs),
-    )
-    assert simulate(technique) == remembered
-
-
-@pytest.mark.long
-def test_another_process_gives_the_same_figures(plain: Trace) -> None:
-    script = (
-        "import json; from tests.support.simulated_runs import simulate; trace = simulate();"
-        "counts = sorted(map(list, trace.counts.tally.items()));"
-        "print(json.dumps([trace.component_peak_bytes, counts, trace.bound_s]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        cwd=REPOSITORY,
-        env={"PYTHONHASHSEED": "12345", "PATH": "", "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    figures = json.loads(done.stdout.splitlines()[-1])
-    counts = [[[*row], number] for row, number in sorted(plain.counts.tally.items())]
-    assert figures == [plain.component_peak_bytes, counts, plain.bound_s]
 
 
 def test_inference_mode_is_counted_as_no_grad_is() -> None:
@@ -176,18 +137,6 @@ def test_model_offload_keeps_one_component_at_a_time_and_copies_the_weights_once
     assert moved == weights
 
 
-def test_unknown_values_are_refused_not_guessed() -> None:
-    def read_the_latents(pipeline: Any) -> None:
-        step = pipeline.scheduler.step
-        pipeline.scheduler.step = lambda noise, *args, **kwargs: (
-            noise.sum().item(),
-            step(noise, *args, **kwargs),
-        )[1]
-
-    with pytest.raises(UnknownValueError, match="reads values"):
-        simulate(spoil=read_the_latents)
-
-
 def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulation) -> None:
     levels = torch.linspace(1, 0, 5, device=DEVICE)
     assert (levels * 2).max().item() == 2
@@ -204,11 +153,3 @@ def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulat
     for read in (lambda: levels.sum().item(), levels.tolist):
         with pytest.raises(UnknownValueError):
             read()
-
-
-def test_nothing_of_the_simulation_stays_behind() -> None:
-    before = (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors)
-    simulate()
-    assert (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors) == before
-    assert not torch.zeros(2).is_cuda
-    assert gc.isenabled()
