@@ -145,9 +145,9 @@ def test_two_releases_are_compared_count_by_count() -> None:
     assert figures["graph breaks (first call)"].note == f"{BREAK} +1 (first call)"
     # Graphs of the first call are more kernels, and run in each; a call of one side tells nothing.
     head = now({Row(GUARDS, FIRST, GUARD): 1, Row(KERNELS): 60, Row(RUNS, PROMPT): 28})
-    alone = {Row(RUNS, LORA): Number(1), Row(GUARDS, LORA, GUARD): Number(1)}
-    _, *figures_of_more, _ = compared(STORED, replace(head, rows={**head.rows, **alone}))
-    assert {each.verdict.metric: each.note for each in figures_of_more} == {
+    of_head = {Row(RUNS, LORA): Number(1), Row(GUARDS, LORA, GUARD): Number(1)}
+    _, *others, _ = compared(STORED, replace(head, rows={**head.rows, **of_head}))
+    assert {each.verdict.metric: each.note for each in others} == {
         "graph runs (another prompt)": f"{GUARD} +1 (first call)",
         "generated kernels": f"{GUARD} +1 (first call)",
     }
