@@ -327,6 +327,20 @@ def test_other_weights_take_the_published_one(tmp_path: Path) -> None:
     assert by_shapes.config.decoder_block_out_channels == (64, 64, 64, 64)
 
 
+def test_the_hub_is_asked_for_safetensors_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def download(hub_id: str, **patterns: Any) -> str:
+        asked.update(patterns, hub_id=hub_id)
+        return str(TINY_VAE_FOLDER)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    other = WORKLOADS["sd15"].with_weights(str(PIPELINE_FOLDER))
+    load_tiny_vae(other, "owner/tiny", 4, torch.float32)
+    files = ["config.json", "diffusion_pytorch_model.safetensors"]
+    assert asked == {"hub_id": "owner/tiny", "allow_patterns": files}
+
+
 def test_a_published_one_that_does_not_come_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,7 +163,7 @@ REFUSED_WITH_WEIGHTS: list[tuple[Damage, str]] = [
     (without_weight(TEXT_ENCODER, "fc1.weight"), "fc1.weight; copy or download"),
     # Both libraries unpickle what has another ending.
     *((sharded({"w": to}), NO_SHARD) for to in ("pickled.bin", "../x.safetensors", "", 1, None)),
-    *((sharded(content), "names no weights in unet/") for content in (None, [], "text")),
+    *((sharded(none), "names no weights in unet/") for none in (None, list[str](), "text")),
     (sharded({"w": "missing.safetensors"}), UNLOADABLE),
 ]
 
