@@ -38,7 +38,6 @@ from fixtures.workloads.storybook.workload import CALL, source
 SOUND = dict(kind="single", call=CALL, document="notes")
 workload("storybook-tiny", **{{**SOUND, **dict({})}})(lambda *_, values=True: source)
 """
-KNOWN_NEEDS = "known: accelerator, streams, cudnn, tf32, "
 KNOWN_KINDS = "known: single, batch, large, transformer, video."
 LIST = "it should be a list or a tuple"
 

@@ -215,6 +215,7 @@ needs_affinity = pytest.mark.skipif(
 )
 
 
+@needs_affinity
 def test_in_each_round_both_are_on_one_core_and_afterwards_wherever_they_might_be(
     sleepers: list[subprocess.Popen[bytes]],
 ) -> None:

@@ -26,7 +26,6 @@ from tests.test_settings import given_options
 
 QUICK = "[storybook-fp32] and test_activation"
 STORED = REPOSITORY / "baselines" / "cpu"
-REFRESH_COMMAND = "nox -s refresh -- --perf-reason WHY"
 REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
 
 
@@ -106,14 +105,6 @@ def test_a_misspelt_scenario_is_told_what_was_meant() -> None:
     assert "selects no scenario; did you mean storybook-sdpa" in result.stdout
 
 
-def test_a_workload_that_does_not_run_is_named_with_its_option() -> None:
-    result = run_suite(*fake_bench.OPTIONS, "-k", "[qwen-image-bf16]")
-    assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert "selects no scenario: qwen-image is not a workload of this run; add --perf-workload" in (
-        result.stdout
-    )
-
-
 def test_tests_of_another_kind_of_run_are_not_counted() -> None:
     result = run_suite(*fake_bench.OPTIONS, "-k", "storybook-sdap", "--collect-only")
     assert re.search(r"no tests collected \(\d+ deselected\)", result.stdout)
@@ -177,23 +168,6 @@ def test_a_corrupt_baseline_fails_and_says_what_to_do(
     assert "ERROR" not in result.stdout
     assert "Traceback" not in result.stdout
     assert "During handling" not in result.stdout
-
-
-def test_the_remedy_for_a_truncated_baseline_works(baselines: Path) -> None:
-    stored = baselines / fake_bench.KEY / "storybook.json"
-    whole = stored.read_text()
-    _truncate(stored)
-    cut = stored.read_text()
-    options = (*fake_bench.OPTIONS, "--perf-baselines", str(baselines))
-    refused = run_suite(*options, *REFRESH)
-    assert refused.returncode == pytest.ExitCode.TESTS_FAILED
-    assert f"delete it and record it anew with '{REFRESH_COMMAND}" in refused.stdout
-    assert stored.read_text() == cut, "nothing stored is touched"
-    stored.unlink()
-    assert run_suite(*options, *REFRESH).returncode == pytest.ExitCode.OK
-    assert (
-        json.loads(stored.read_text())["scenarios"].keys() == json.loads(whole)["scenarios"].keys()
-    )
 
 
 def test_a_path_in_another_copy_of_the_suite_is_a_path_like_any_other(tmp_path: Path) -> None:

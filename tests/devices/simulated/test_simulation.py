@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -153,3 +154,11 @@ def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulat
     for read in (lambda: levels.sum().item(), levels.tolist):
         with pytest.raises(UnknownValueError):
             read()
+
+
+def test_nothing_of_the_simulation_stays_behind() -> None:
+    before = (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors)
+    simulate()
+    assert (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors) == before
+    assert not torch.zeros(2).is_cuda
+    assert gc.isenabled()

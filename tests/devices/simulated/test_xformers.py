@@ -33,7 +33,6 @@ NAMES: tuple[tuple[Any, str], ...] = (
 )
 BATCH, QUERIES, KEYS, HEADS, WIDTH = 2, 6, 16, 3, 8
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 1e-2}
-Bias = Callable[[torch.Tensor], Any]
 
 
 def drawn(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
