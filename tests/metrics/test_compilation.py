@@ -173,5 +173,7 @@ def test_a_refresh_says_what_differs_and_suspects_are_what_changed_since() -> No
         "generated kernels 34 -> 40 (+6, +17.6 %)"
     ]
     assert METRIC.changes(old, entry()) == METRIC.changes(old, old) == []
+    of_another_torch = replace(entry(), counts=now({Row(KERNELS): 40}, torch="2.14"))
+    assert METRIC.changes(old, of_another_torch), "who refreshes sees what torch made of it"
     sentence = judged(now({Row(GRAPHS): 3}), diffusers="0.42.0").sentence
     assert "changed since the baseline: diffusers 0.42.0 -> " in sentence

@@ -84,9 +84,9 @@ def test_a_component_that_needs_more_is_seen_behind_an_unchanged_whole() -> None
 
 
 def test_a_failing_peak_names_what_is_alive_more_and_what_that_module_does_more_often() -> None:
-    before = {"vae weights float16": 9 * MIB}
-    now = {**before, "vae made float16 in Decoder": 64 * MIB}
-    peaks = {"whole": 576 * MIB, "denoiser": 500 * MIB}
+    before = {"vae weights float16": 9 * MIB, "vae made float16 in Encoder": 4 * MIB}
+    now = {"vae weights float16": 9 * MIB, "vae made float16 in Decoder": 64 * MIB}
+    peaks = {"denoiser": 576 * MIB, "whole": 576 * MIB}
     more = counted({}, {"aten::clone in Decoder": 4}).beside(entry().counts)
     call = Timeline(1, (1,), ((0, "vae"),), 0, now)
     record = scenario_record("fp16", component_peak_bytes=peaks, counts=more, timeline=call)
@@ -95,6 +95,7 @@ def test_a_failing_peak_names_what_is_alive_more_and_what_that_module_does_more_
         (verdict,) = METRIC.judge(on, record)
         assert verdict.outcome is Outcome.REGRESSION
         cause = "alive at the peak: vae made float16 +64.00 MiB in Decoder (clone +4 there)"
+        assert verdict.text.startswith("peak memory (whole)")
         assert verdict.text.endswith(f"; {cause}") is held
         assert verdict.places == (("Decoder",) if held else ())
 

@@ -13,9 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from fixtures.workloads.layouts import T5_TOKENIZER
 from fixtures.workloads.loading import load_pipeline
-from fixtures.workloads.plain_folder import CODE, check_keys
+from fixtures.workloads.plain_folder import CODE, UnfitFolderError, check_keys
 from fixtures.workloads.sd15 import DDIM
+from fixtures.workloads.stored_tokenizer import check_vocabulary
 from tests.workloads.refusing import INDEX, Damage, change_json, changed, refusal, removed, written
 
 UNET_CONFIG = "unet/config.json"
@@ -31,7 +33,7 @@ HOSTILE: list[tuple[str, Any]] = [
     ("custom_generate", "owner/name"),
     ("custom_pipeline", "mine"),
     ("custom_pipeline", True),
-    ("quantization_config", {"load_in_8bit": True}),
+    ("source_spm", "/etc/passwd"),
     ("tokenizer_file", "/etc/passwd"),
     ("transformers_weights", "adapter_model.bin"),
     ("trust_remote_code", True),
@@ -148,13 +150,15 @@ REFUSED_WITH_WEIGHTS: list[tuple[Damage, str]] = [
     (changed(INDEX, unet="UNet2DConditionModel"), "as unet, not UNet2DConditionModel"),
     (changed(INDEX, unet=None), "has None as unet, not UNet2DConditionModel"),
     (changed(INDEX, text_encoder=["transformers", "AutoModel"]), "as text_encoder, not CLIPText"),
-    (lambda folder: shutil.rmtree(folder / "vae"), UNLOADABLE),
-    (lambda folder: shutil.rmtree(folder / "text_encoder"), UNLOADABLE),
+    (changed(INDEX, scheduler=[None, "DDIMScheduler"]), "which is not a class"),
+    (changed(UNET_CONFIG, quantization_config={"load_in_8bit": True}), "is quantized (quantiz"),
+    (lambda folder: shutil.rmtree(folder / "vae"), "has no folder vae/; copy or download"),
+    (lambda folder: shutil.rmtree(folder / "text_encoder"), "has no folder text_encoder/"),
     (removed(UNET_CONFIG), UNLOADABLE),
-    (pickled(UNET), UNLOADABLE),
-    (pickled(VAE), UNLOADABLE),
-    (pickled(TEXT_ENCODER), UNLOADABLE),
-    (lambda folder: (folder / UNET).rename(folder / "unet/x.fp16.safetensors"), UNLOADABLE),
+    (pickled(UNET), f"has no {UNET}, whole or in shards; save it again"),
+    (pickled(VAE), f"has no {VAE}, whole or in shards"),
+    (pickled(TEXT_ENCODER), f"has no {TEXT_ENCODER}, whole or in shards"),
+    (lambda folder: (folder / UNET).rename(folder / "unet/x.fp16.safetensors"), f"has no {UNET}"),
     (written(UNET), UNLOADABLE),
     (truncated, UNLOADABLE),
     (of_another_shape, UNLOADABLE),
@@ -247,6 +251,18 @@ def test_any_other_key_is_taken_and_a_class_that_only_a_configuration_names(fold
     pipeline = load(folder)
     assert type(pipeline.unet).__name__ == "UNet2DConditionModel"
     assert pipeline.safety_checker is None
+
+
+def test_what_reads_the_vocabulary_of_t5_is_named_where_it_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spiece.model").write_bytes(b"")
+    monkeypatch.setattr("transformers.utils.is_protobuf_available", lambda: True)
+    monkeypatch.setattr("transformers.utils.is_sentencepiece_available", lambda: True)
+    check_vocabulary(tmp_path, T5_TOKENIZER)
+    monkeypatch.setattr("transformers.utils.is_sentencepiece_available", lambda: False)
+    with pytest.raises(UnfitFolderError, match="pip install sentencepiece protobuf"):
+        check_vocabulary(tmp_path, T5_TOKENIZER)
 
 
 def test_the_names_of_files_that_the_libraries_write_are_taken() -> None:

@@ -22,6 +22,7 @@ from fixtures.records.counts import (
     OF_DEVICE,
     OPERATIONS,
     SYNCS,
+    Counts,
     Row,
 )
 from fixtures.records.run import RESERVED, WHOLE
@@ -146,7 +147,7 @@ def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulat
     view = levels[:2]
     view += 1
     assert levels.tolist()[:2] == [8, 1.75]
-    counts = simulation.meter.counts()
+    counts = Counts.of(simulation.meter.tally)
     # .item(), .nonzero(), the copy of 7, and .tolist() of positions and of the levels.
     assert (counts.total(SYNCS), counts.total(COPIES_TO_HOST)) == (5, 2)
     # What nobody knows makes all views unknown.

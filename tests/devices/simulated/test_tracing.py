@@ -14,7 +14,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.private import FakeTensor, real_values
 from fixtures.devices.simulated.shadows import set_shadow, shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, UnknownValueError
-from fixtures.records.counts import OPERATIONS
+from fixtures.records.counts import OPERATIONS, Counts
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*torch.jit.* is deprecated:DeprecationWarning",
@@ -72,13 +72,13 @@ def test_a_graph_computes_what_its_module_computes(device: SimulatedDevice, tmp_
     simulation: Any = device._simulation
     simulation.begin()
     expected = numbers(module(values))
-    operations = simulation.meter.counts().by_name(OPERATIONS)
+    operations = Counts.of(simulation.meter.tally).by_name(OPERATIONS)
     assert operations["aten::_scaled_dot_product_cudnn_attention"] == 1
     script = traced(module, values)
     for graph in (script, loaded(script, tmp_path), loaded(script, tmp_path, "cuda")):
         simulation.begin()
         result = graph(values)
-        assert simulation.meter.counts().by_name(OPERATIONS) == operations
+        assert Counts.of(simulation.meter.tally).by_name(OPERATIONS) == operations
         for _ in range(2):  # TorchScript watches a first call, and rewrites the graph for others
             result = graph(values)
         assert isinstance(result, FakeTensor)

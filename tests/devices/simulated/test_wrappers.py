@@ -11,7 +11,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.private import device_type
 from fixtures.devices.simulated.weights import weights_of
 from fixtures.devices.storages import stored_bytes, stored_tensors
-from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS
+from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS, Counts
 from tests.devices.test_storages import Pipeline
 from tests.support.packed import Packed, pack
 
@@ -29,7 +29,7 @@ def test_the_device_holds_the_parts_and_not_what_they_stand_for(draws: bool) -> 
         assert simulation is not None
         with device.observe(pipeline):
             layer.to("cuda")
-            counts = simulation.meter.counts()
+            counts = Counts.of(simulation.meter.tally)
         assert isinstance(layer.weight, Packed)
         assert simulation.memory.storage_bytes == PACKED_BYTES
         assert counts.total(BYTES_TO_DEVICE) == PACKED_BYTES

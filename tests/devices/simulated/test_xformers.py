@@ -19,7 +19,7 @@ from fixtures.devices.simulated.host_kernels import on_host
 from fixtures.devices.simulated.private import outside_of_modes
 from fixtures.devices.simulated.shadows import shadow_of
 from fixtures.devices.simulated.simulation import DEVICE, Simulation
-from fixtures.records.counts import COMPUTE, FLOPS, OPERATIONS
+from fixtures.records.counts import COMPUTE, FLOPS, OPERATIONS, Counts
 from tests.support.half_done import complaint
 from tests.support.simulated_runs import shared_device, shared_workload, simulate
 
@@ -158,7 +158,7 @@ def test_the_kernel_s_flops_and_memory(simulation: Simulation) -> None:
     live = simulation.memory.allocator.requested_bytes
     attended = memory_efficient_attention(query, key, key)
     made = simulation.memory.allocator.requested_bytes - live
-    counts = simulation.meter.counts()
+    counts = Counts.of(simulation.meter.tally)
     products = 2 * 2 * 2 * 64 * 512 * 40  # two of them, in two heads
     assert counts.by_name(OPERATIONS)[KERNEL] == 1
     assert counts.total(FLOPS) == products
