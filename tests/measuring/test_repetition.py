@@ -91,7 +91,7 @@ def test_a_budget_allows_what_fits_and_is_shared_by_scenarios(
     count, verdict = Bench(NEVER, sample_s=sample_s).run(budget)
     assert count == samples < MAX_SAMPLES
     assert budget.left_s == budget_s - (samples - 1) * sample_s, "the first one is free"
-    assert verdict.sentence.startswith("so it is; undecided because of")
+    assert verdict.text.startswith("so it is; undecided because of")
 
 
 def test_a_sample_that_fails_ends_it_and_where_there_are_no_more_it_stays_undecided() -> None:

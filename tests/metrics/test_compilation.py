@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.metrics.compilation import LORA, METRIC
+from fixtures.metrics.compilation import METRIC
 from fixtures.records.compilation import (
     BREAKS,
     BUFFERS,
@@ -15,6 +15,7 @@ from fixtures.records.compilation import (
     GRAPHS,
     GUARDS,
     KERNELS,
+    LORA,
     RECOMPILATIONS,
     RUNS,
 )

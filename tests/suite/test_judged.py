@@ -222,17 +222,13 @@ def test_on_github_a_failure_is_an_annotation(
     result = run(
         tmp_path,
         *("-k", f"test_counters and {BF16}"),
-        environment={
-            "GITHUB_ACTIONS": "true",
-            "FAKE_IDLE": "storybook-bf16",
-            "FAKE_IDLE_SAYS": "off (diffusers/models/a.py:12)",
-        },
+        environment={"GITHUB_ACTIONS": "true", "FAKE_RAISES": "storybook-bf16"},
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     (line,) = (line for line in result.stdout.splitlines() if line.startswith("::"))
     where = "file=src/diffusers/models/a.py,line=12"
-    title = "storybook-bf16%3A not active (activation)"
-    assert line.startswith(f"::error {where},title={title}::storybook-bf16: not in effect: off (")
+    title = "storybook-bf16%3A broken (activation)"
+    assert line.startswith(f"::error {where},title={title}::storybook-bf16: raised E (")
 
 
 # A failure while a fixture measures

@@ -4,12 +4,12 @@
 environment breaks single scenarios: `FAKE_MORE` does more work than before, `FAKE_CALLS` calls more
 Python in every step, `FAKE_SLOW` takes half as long again, `FAKE_IDLE` is not in effect (for the
 reason `FAKE_IDLE_SAYS`), `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws a paler image,
-`FAKE_HANG` never returns, and `FAKE_CRASH` ends the process. `FAKE_KNOWN` is known not to be in
-effect. The frozen reference draws what every scenario draws; with `FAKE_FROZEN` it fails with these
-words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS` its instruction sets, and
-`FAKE_LACKS` what it lacks besides; with `FAKE_SHARES_CORE` processes share a core of it. With
-`FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker and
-its accelerator to the file `FAKE_LOG`. With `FAKE_TRACEBACK` an interrupt has a traceback that
+`FAKE_HANG` never returns, `FAKE_RAISES` raises, and `FAKE_CRASH` ends the process. `FAKE_KNOWN` is
+known not to be in effect. The frozen reference draws what every scenario draws; with `FAKE_FROZEN`
+it fails with these words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS` its instruction
+sets, and `FAKE_LACKS` what it lacks besides; with `FAKE_SHARES_CORE` processes share a core of it.
+With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker
+and its accelerator to the file `FAKE_LOG`. With `FAKE_TRACEBACK` an interrupt has a traceback that
 pytest fails to render, as one between two lines of Python 3.11 may have.
 
 PYTEST_DONT_REWRITE: tests import it before a run in their process does, and it asserts nothing.
@@ -32,6 +32,7 @@ from fixtures.measuring.rounds import Plan
 from fixtures.measuring.sampler import Sampler
 from fixtures.records.counts import Counts
 from fixtures.records.images import Images
+from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
@@ -94,6 +95,9 @@ def _observe(scenario: Scenario, device: Device) -> Observation:
         time.sleep(600)
     if _is(scenario, "FAKE_CRASH"):
         os._exit(1)
+    if _is(scenario, "FAKE_RAISES"):
+        line = "diffusers/models/a.py:12"
+        raise ScenarioError(scenario.id, Outcome.BROKEN, f"raised E ({line})", places=(line,))
     figure = 2**20 + _figure(scenario)
     # One scenario is not counted, which leaves a note.
     counted = scenario.technique.id != "traced_unet"

@@ -10,14 +10,18 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.simulation import DEVICE, Simulation, UnknownValueError
-from fixtures.records.counts import COPIES_TO_DEVICE, OPERATIONS, SYNCS
+from fixtures.records.counts import COPIES_TO_DEVICE, OPERATIONS, SYNCS, Counts
 
 
 @pytest.fixture
 def totals(simulation: Simulation) -> Callable[[], dict[str, int]]:
     """What has been counted so far."""
-    counts = simulation.meter.counts
-    return lambda: {kind: counts().total(kind) for kind in counts().kinds}
+
+    def read() -> dict[str, int]:
+        counts = Counts.of(simulation.meter.tally)
+        return {kind: counts.total(kind) for kind in counts.kinds}
+
+    return read
 
 
 def levels() -> torch.Tensor:
