@@ -65,7 +65,7 @@ REFUSED: list[tuple[Damage, str]] = [
     (lambda folder: shutil.rmtree(folder / "vae"), "has no folder vae/"),
     (
         changed(CONFIG, quantization_config={"load_in_4bit": True}),
-        f"has the key 'quantization_config' in {CONFIG}",
+        f"is quantized (quantization_config in {CONFIG})",
     ),
     (written(CONFIG, b"{"), f"has an unreadable {CONFIG}"),
     pytest.param(  # type: ignore[list-item]
