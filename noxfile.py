@@ -136,8 +136,6 @@ def measure(session: nox.Session, *arguments: str) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     session.run(
         *(python.read_text(), *arguments),
-        # diffusers up to 0.32 moves modules in the order of a set: `sd15-bf16` differs by 10 MiB.
-        env={"PYTHONHASHSEED": "0"},
         # nox kills half a second after Ctrl-C what has not written its report by then.
         interrupt_timeout=5,
         terminate_timeout=60,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,18 +14,17 @@ from fixtures.catalogues import digest, load, loaded, store_of
 from fixtures.commands import calibrate
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
-from fixtures.commands.compare.messages import Recording, failure_of
-from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.selection import selected
+from fixtures.commands.compare.side import Side, failure_of
 from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.configurations import single_techniques
 from fixtures.devices.kinds import KINDS
-from fixtures.measuring.fresh_process import FreshProcess
 from fixtures.records.outcome import Outcome
 from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import BASELINES, Settings, SettingsError
 from fixtures.suite.cases import check_catalogues
 from fixtures.techniques import CATALOGUE
+from fixtures.worker.client import Worker
 from fixtures.workloads import WORKLOADS, default_workloads
 from tests.support import fake_bench
 from tests.support.own_catalogue import (
@@ -39,7 +37,6 @@ from tests.support.own_catalogue import (
 )
 from tests.support.running import run_suite
 
-SIDE = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
 OWN = ("storybook-tiny", "warmed")
 
 
@@ -294,10 +291,9 @@ def test_a_comparison_selects_and_its_sides_run_what_is_loaded(tmp_path: Path) -
     load(settings.catalogues)
     [scenario] = selected(settings, "warmed", "")
     assert (scenario.workload.name, scenario.technique.id) == OWN
-    with closing(RemoteSide("base", SIDE, settings, tmp_path / "side")) as side:
-        recording = side.recording(scenario)
+    with closing(Worker(settings)) as worker:
+        recording = Side(worker).recording(scenario)
         assert failure_of(recording.record) is None
-        assert isinstance(recording, Recording)
         assert recording.record.peak_bytes
 
 
@@ -306,20 +302,12 @@ def test_a_side_that_cannot_import_a_catalogue_says_so(tmp_path: Path) -> None:
     load([path])
     path.write_text("import nothing_of_this_name\n")
     settings = Settings(device="cpu", catalogues=(path,))
-    with closing(RemoteSide("base", SIDE, settings, tmp_path / "side")) as side:
-        failure = failure_of(side.recording(find_scenario(*OWN)).record)
+    with closing(Worker(settings)) as worker:
+        failure = failure_of(Side(worker).recording(find_scenario(*OWN)).record)
     assert failure is not None
     assert failure.outcome is Outcome.BROKEN
     sentence = f"--perf-catalogue {path}, line 1 raises ModuleNotFoundError"
     assert failure.text.startswith(sentence)
-
-
-@pytest.mark.long
-def test_a_fresh_process_runs_what_is_loaded(tmp_path: Path) -> None:
-    load([written(tmp_path)])
-    with closing(FreshProcess(find_scenario(*OWN), "cpu")) as process:
-        process.place()
-        assert process.round().wall_s > 0
 
 
 def test_steps_of_a_bisection_are_those_of_this_code(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from fixtures.commands import refresh
 from fixtures.devices import Device
-from fixtures.measuring import observations as observations_module
+from fixtures.devices.host import software_versions
+from fixtures.measuring import timed as timed_module
 from fixtures.measuring.control import VERSION
 from fixtures.measuring.frozen.program import fingerprint
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import record_device, record_of
 from fixtures.measuring.rounds import timing_of
 from fixtures.records.baseline_store import BaselineStore
@@ -40,7 +40,7 @@ from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support import fake_bench
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.fake_scenarios import IMAGES, observation, observations_on
 from tests.support.running import run_suite
 from tests.support.runs import entry, latency, timing
 
@@ -62,7 +62,7 @@ class Frozen:
 
 @pytest.fixture(autouse=True)
 def frozen_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observations_module, "frozen_program", lambda *_: Frozen())
+    monkeypatch.setattr(timed_module, "frozen_program", lambda *_: Frozen())
 
 
 @pytest.fixture(autouse=True)
@@ -90,10 +90,10 @@ def recorded(
 
     device = on or FakeDevice(hardware=HERE)
     run = RunRecord(commit="0123456789ab")
-    record_device(run, device)
+    record_device(run, device, software_versions())
     return refresh.record_entry(
         of,
-        Observations(device, observer),
+        observations_on(device, observer),
         run,
         record_of(run, of),
         reason="why",
@@ -182,7 +182,7 @@ def test_without_the_frozen_reference_fp32_is_refused_and_a_technique_is_not(
     def fail(*_: object) -> None:
         raise RuntimeError("no kernel")
 
-    monkeypatch.setattr(observations_module, "frozen_program", fail)
+    monkeypatch.setattr(timed_module, "frozen_program", fail)
     refused = refusal(of=SCENARIO.reference)
     assert refused.outcome is Outcome.BROKEN
     assert "the frozen reference does not run here (no kernel)" in str(refused)

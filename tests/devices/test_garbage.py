@@ -1,44 +1,17 @@
-"""Garbage is collected first, and then only what is younger is searched."""
+"""Garbage is collected only where it is asked for."""
 
 from __future__ import annotations
 
 import gc
-import weakref
 
-import pytest
-
-from fixtures.devices.garbage import collector_off, younger_only
+from fixtures.devices.garbage import collector_off
 
 
-class Node:
-    """What refers to itself, so that only the collector frees it."""
-
-    def __init__(self) -> None:
-        self.itself = self
-
-
-def left() -> weakref.ref[Node]:
-    """Garbage that nobody has collected yet."""
-    return weakref.ref(Node())
-
-
-def test_what_is_older_is_collected_first_or_after_the_end() -> None:
-    kept = Node()
-    older = weakref.ref(kept)
+def test_the_collector_is_off_inside_and_as_before_after_that() -> None:
+    assert gc.isenabled()
     with collector_off():
-        garbage = left()
-        with younger_only():
-            assert garbage() is None
-            del kept
-            younger = left()
-            gc.collect()
-            assert older() is not None
-            assert younger() is None
-        gc.collect()
-    assert older() is None
-
-
-def test_everything_is_searched_again_whatever_happens() -> None:
-    with pytest.raises(KeyboardInterrupt), younger_only():
-        raise KeyboardInterrupt
-    assert gc.get_freeze_count() == 0
+        assert not gc.isenabled()
+        with collector_off():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()

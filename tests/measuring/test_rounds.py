@@ -21,7 +21,6 @@ from fixtures.measuring.rounds import (
     alternating_rounds,
     at_once,
     concurrent_rounds,
-    finished,
     one_core,
     plan_of,
     reference_label,
@@ -40,7 +39,7 @@ SCENARIO = fake_scenario(lambda: None)
 
 
 def alternating(reference: FakeTimed, candidate: FakeTimed, groups: int, pairs: int) -> Timing:
-    return finished(alternating_rounds(SCENARIO, reference, candidate, Plan(groups, pairs)))
+    return alternating_rounds(SCENARIO, reference, candidate, Plan(groups, pairs))
 
 
 # Rounds that alternate
@@ -75,18 +74,6 @@ def test_both_are_placed_anew_for_each_group_and_neither_has_the_better_places()
     assert places == 8
     ratios = [math.exp(ratio) for group in timing.groups for ratio in group.log_ratios()]
     assert sorted(ratios) == pytest.approx([1 / 1.1, 1 / 1.1, 1.1, 1.1])
-
-
-def test_the_consumer_runs_the_candidate_s_rounds_and_nothing_else() -> None:
-    reference, candidate = FakeTimed(), FakeTimed()
-    rounds = alternating_rounds(SCENARIO, reference, candidate, Plan(1, 2))
-    seen = []
-    for candidate_round in rounds:
-        before = reference.rounds, candidate.rounds
-        candidate_round()
-        seen.append((before, (reference.rounds, candidate.rounds)))
-    assert seen == [((1, 0), (1, 1)), ((2, 1), (2, 2))]
-    assert reference.rounds == 3
 
 
 def test_sides_in_other_processes_are_placed_at_once() -> None:
@@ -148,7 +135,7 @@ class OnCore(FakeTimed):
 
 def on_core(core: Core, groups: int = 2) -> Timing:
     reference, candidate = OnCore(core, 0.3), OnCore(core, RATIO)
-    timing = finished(concurrent_rounds(SCENARIO, reference, candidate, Plan(groups, 2)))
+    timing = concurrent_rounds(SCENARIO, reference, candidate, Plan(groups, 2))
     assert reference.placed == candidate.placed == groups
     assert (reference.closed, candidate.closed) == (0, 0)
     return timing
@@ -191,12 +178,12 @@ def test_rounds_beside_which_the_reference_got_no_time_do_not_count() -> None:
     core = Core()
     idle = 1
     reference, candidate = Idle(core, 0.3), OnCore(core, RATIO)
-    timing = finished(concurrent_rounds(SCENARIO, reference, candidate, Plan(8, 2)))
+    timing = concurrent_rounds(SCENARIO, reference, candidate, Plan(8, 2))
     assert timing.groups[0].disturbed == (True, True)
     assert timing.sample.log_ratio == pytest.approx(math.log(RATIO / 0.3))
     idle = 8
     with pytest.raises(ScenarioError, match="the reference got no time beside it") as failed:
-        finished(concurrent_rounds(SCENARIO, Idle(core, 0.3), candidate, Plan(8, 2)))
+        concurrent_rounds(SCENARIO, Idle(core, 0.3), candidate, Plan(8, 2))
     assert failed.value.outcome is Outcome.INCONCLUSIVE
 
 
@@ -221,13 +208,16 @@ def test_in_each_round_both_are_on_one_core_and_afterwards_wherever_they_might_b
 ) -> None:
     processes = [psutil.Process(sleeper.pid) for sleeper in sleepers]
     before = [process.cpu_affinity() for process in processes]
-    reference, candidate = (FakeTimed(pid=sleeper.pid) for sleeper in sleepers)
-    rounds = concurrent_rounds(SCENARIO, reference, candidate, Plan(2, 1))
-    for candidate_round in rounds:
-        candidate_round()
-        cores = [process.cpu_affinity() for process in processes]
-        assert len(cores[0]) == 1
-        assert cores[0] == cores[1]
+    seen: list[list[list[int]]] = []
+
+    def pinned(number: int) -> float:
+        seen.append([process.cpu_affinity() for process in processes])
+        return 1.0
+
+    reference, candidate = (FakeTimed(pinned, pid=sleeper.pid) for sleeper in sleepers)
+    concurrent_rounds(SCENARIO, reference, candidate, Plan(2, 1))
+    assert all(len(mine) == 1 and mine == theirs for mine, theirs in seen)
+    assert len(seen) == 4  # the candidate's rounds, and the reference's calls beside them
     assert [process.cpu_affinity() for process in processes] == before
     gone, left = sleepers
     with pytest.raises(KeyboardInterrupt), one_core(gone.pid, left.pid):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,10 @@ import pytest
 
 from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
-from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds, finished
+from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds
 from fixtures.measuring.timed import (
     MAX_SETTLING,
     candidate_of,
-    frozen_errors,
     reference_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -38,7 +36,7 @@ def bench() -> TimedBench:
 def timing_of(scenario: Scenario, bench: TimedBench) -> Timing:
     """Two groups of two rounds."""
     reference, candidate = (make(scenario, bench.device) for make in (reference_of, candidate_of))
-    return finished(alternating_rounds(scenario, reference, candidate, Plan(2, 2)))
+    return alternating_rounds(scenario, reference, candidate, Plan(2, 2))
 
 
 def group(timed: Timed, placed: int = 1) -> Round:
@@ -246,27 +244,6 @@ def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
         "fake-C: the frozen reference does not run here (no kernel for this): there is nothing"
     )
     timed.close()
-
-
-def test_the_memory_of_a_frozen_reference_that_failed_is_released() -> None:
-    class Activations:
-        pass
-
-    held: list[weakref.ref[Activations]] = []
-
-    def draw() -> None:
-        activations = Activations()
-        held.append(weakref.ref(activations))
-        raise RuntimeError("no kernel")
-
-    errors: list[ScenarioError] = []
-    try:
-        with frozen_errors(fake_scenario(print)):
-            draw()
-    except ScenarioError as error:
-        errors.append(error)
-    assert [error.outcome for error in errors] == [Outcome.NO_BASELINE]
-    assert [reference() for reference in held] == [None]
 
 
 @pytest.mark.parametrize("error", [MemoryError("injected"), RuntimeError("CUDA out of memory.")])

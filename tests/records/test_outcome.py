@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict, worst
@@ -63,23 +61,6 @@ def fields(error: ScenarioError) -> tuple[object, ...]:
 def test_an_error_is_a_sentence_that_begins_with_its_scenario() -> None:
     assert str(ERROR) == "sd15-fp16: image 1 is black"
     assert str(ScenarioError("", Outcome.BROKEN, "no device")) == "no device"
-
-
-def test_an_error_keeps_its_fields_from_one_process_to_another() -> None:
-    again = pickle.loads(pickle.dumps(ERROR))  # noqa: S301 - our own bytes
-    assert (
-        fields(again) == fields(ERROR) == ("sd15-fp16", Outcome.BROKEN, "image 1 is black", "head")
-    )
-    assert str(again) == str(ERROR)
-
-
-def test_an_error_raised_again_has_no_traceback_that_keeps_tensors_alive() -> None:
-    try:
-        raise ERROR
-    except ScenarioError as error:
-        again = error.without_traceback()
-    assert again.__traceback__ is None
-    assert fields(again) == fields(ERROR)
 
 
 def test_an_error_is_a_verdict_on_what_it_left_unmeasured() -> None:

@@ -44,7 +44,7 @@ def test_a_first_run_gives_every_worker_a_card_of_its_own_and_says_what_records_
     assert of_workers == {("gw0", UUIDS[0]), ("gw1", UUIDS[1])}
 
 
-def test_a_refresh_samples_in_fresh_processes_and_names_its_folder_after_the_card(
+def test_a_refresh_measures_in_fresh_processes_and_names_its_folder_after_the_card(
     machine: Machine, refreshed: Done
 ) -> None:
     assert refreshed.code == 0, refreshed.said
@@ -56,7 +56,8 @@ def test_a_refresh_samples_in_fresh_processes_and_names_its_folder_after_the_car
     assert entry.component_peak_bytes
     assert entry.counts.total("kernel launches") > 500
     assert len(entry.latency[0].ratios) == 2
-    assert len({user.pid for user in refreshed.users}) == 1 + 2
+    # What the device is, two observations and two samples, at least.
+    assert len({user.pid for user in refreshed.users}) == len(refreshed.users) >= 5
 
 
 def test_an_unchanged_technique_passes_and_the_report_says_how_the_card_was(

@@ -10,7 +10,6 @@ import pytest
 
 from fixtures.devices import Device
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -19,7 +18,7 @@ from fixtures.suite.claims import FAILS, HOLDS, NOT_COMPARED, Claims, Compared
 from fixtures.suite.measurements import Measurements
 from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import observation
+from tests.support.fake_scenarios import observation, observations_on
 
 NAIVE = "naive_attention"
 SELECTED = ("storybook-sdpa", "storybook-naive_attention", "storybook-sequential_cpu_offload")
@@ -62,7 +61,7 @@ def compared(
         fail_if_broken(scenario)
         return (speedups or {})[scenario.technique.id]
 
-    observations = Observations(device or FakeDevice(), observe)
+    observations = observations_on(device or FakeDevice(), observe)
     measurements = cast(Measurements, SimpleNamespace(observations=observations))
     scenario = find_scenario("storybook", technique)
     return Claims(measurements, selected, speedup, no_latency).compared(claim, scenario)

@@ -38,10 +38,7 @@ SAYS = "graphs 2 -> 3 (+1, +50.0 %): 0/1: a guard +1 (first call)"
 def run(folder: Path, *options: str, made: Sequence[Counts] = ()) -> str:
     """What a fake run against the baselines in the folder prints, where this is counted."""
     counted = mock.Mock(side_effect=made)
-    with (
-        mock.patch("fixtures.suite.compiling.compilation_of", counted),
-        mock.patch("fixtures.measuring.compilation.compilation_of", counted),
-    ):
+    with mock.patch.object(fake_bench, "compiled", counted):
         result = run_here(*fake_bench.OPTIONS, "--perf-baselines", str(folder), "-rfs", *options)
     assert counted.call_count == len(made)
     return " ".join(result.stdout.split())

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from fixtures.devices import Device, open_device
 from fixtures.devices.phases import denoiser
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.measuring.pictures import record_likeness
 from fixtures.metrics import images as image_metric
 from fixtures.records.baseline_store import BaselineStore
@@ -25,7 +24,7 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.verdicts.case import Case
-from tests.support.fake_scenarios import observation
+from tests.support.fake_scenarios import observation, observations_on
 from tests.support.negative_controls import configured
 
 pytestmark = pytest.mark.long
@@ -69,7 +68,7 @@ class Fault:
         record_likeness(
             record,
             scenario,
-            Observations(device, self.observed),
+            observations_on(device, self.observed),
             lambda one: STORE.images("cpu", one.stored_as, one.technique.id),
         )
         case = Case(

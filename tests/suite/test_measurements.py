@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.measuring import observations as observations_module
+from fixtures.measuring import timed as timed_module
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
 from fixtures.measuring.rounds import Plan, timing_of
-from fixtures.measuring.sampler import Sampler
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.images import Images
@@ -33,7 +31,7 @@ from fixtures.suite.measurements import Measurements
 from fixtures.techniques.technique import less
 from fixtures.verdicts.case import Case
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, observation
+from tests.support.fake_scenarios import IMAGES, observation, observations_on
 from tests.support.runs import HARDWARE, entry, latency, timing
 
 SCENARIO = find_scenario("storybook-256", "vae_tiling")
@@ -49,7 +47,7 @@ class Bench:
     """
 
     shown: dict[str, Any] = field(default_factory=dict)
-    ratios: Sequence[float | ScenarioError] = (1.0,)
+    ratios: Sequence[float | BaseException] = (1.0,)
     reference_ms: float = 100.0
     stored: bool = True
     keep_images: bool = False
@@ -59,11 +57,10 @@ class Bench:
     def __post_init__(self) -> None:
         self._timings = itertools.chain(self.ratios, itertools.repeat(self.ratios[-1]))
         self.measurements = Measurements(
-            Observations(FakeDevice(), self._observe),
+            observations_on(FakeDevice(), self._observe),
             new_run(),
             self._case,
-            self.sampler("here"),
-            self.sampler("further"),
+            self.sampler,
             SampleBudget(1e9),
             self._stored_images,
             keep_images=self.keep_images,
@@ -89,24 +86,17 @@ class Bench:
             raise found
         return found
 
-    def sampler(self, name: str) -> Sampler:
-        def sample(scenario: Scenario, plan: Plan) -> Timing:
-            self.log.append(f"{name} {scenario.technique.id}")
-            ratio = next(self._timings)
-            if isinstance(ratio, ScenarioError):
-                raise ratio
-            return timing(ratio, judged_ms=ratio * self.reference_ms)
-
-        return sample
-
-    @property
-    def first(self) -> Sampler:
-        return self.sampler("first")
+    def sampler(self, scenario: Scenario, plan: Plan) -> Timing:
+        self.log.append(f"sample {scenario.technique.id}")
+        ratio = next(self._timings)
+        if isinstance(ratio, BaseException):
+            raise ratio
+        return timing(ratio, judged_ms=ratio * self.reference_ms)
 
     @property
     def claims(self) -> Claims:
         def speedup(scenario: Scenario) -> float | None:
-            record, _ = self.measurements.timed(scenario, self.first)
+            record, _ = self.measurements.timed(scenario)
             return None if record.speedup is None else record.speedup.estimate
 
         return Claims(self.measurements, {SCENARIO.id}, speedup, None)
@@ -117,13 +107,13 @@ class Bench:
 
 def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
     bench = Bench(ratios=(1.08, 1.0, 1.0, 1.0, 1.0))
-    found = [bench.measurements.timed(SCENARIO, bench.first) for _ in range(2)]
+    found = [bench.measurements.timed(SCENARIO) for _ in range(2)]
     (record, verdicts), again = found
     assert again == (record, verdicts)
     _, *taken, observed, for_the_speedup = bench.log
-    assert taken == ["first vae_tiling", *["further vae_tiling"] * (len(taken) - 1)]
+    assert taken == ["sample vae_tiling"] * len(taken)
     assert len(taken) == len(record.timings) > 1
-    assert (observed, for_the_speedup) == ("observe fp32", "here fp32")
+    assert (observed, for_the_speedup) == ("observe fp32", "sample fp32")
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS] * 2
     assert record.wall_ms == statistics.median(one.wall_ms for one in record.timings)
     assert record.speedup is not None
@@ -137,20 +127,14 @@ def test_a_sample_is_half_as_long_where_a_further_one_is_forked() -> None:
     assert bench.measurements.plan(SCENARIO) == whole.short != whole
 
 
-def test_without_a_sampler_of_its_own_a_latency_is_sampled_beside_its_reference() -> None:
-    bench = Bench()
-    bench.measurements.timed(SCENARIO)
-    assert bench.log[1] == "here vae_tiling"
-
-
 # The speed-up over fp32, where both are timed against the frozen reference
 
 
 def test_the_speed_up_is_over_fp32_s_own_latency_where_that_was_timed() -> None:
     bench = Bench(ratios=(1.5, 0.5), stored=False)
-    bench.measurements.timed(REFERENCE, bench.first)
-    record, _ = bench.measurements.timed(SCENARIO, bench.first)
-    assert "here fp32" not in bench.log
+    bench.measurements.timed(REFERENCE)
+    record, _ = bench.measurements.timed(SCENARIO)
+    assert bench.log.count("sample fp32") == 1
     assert record.timed_against == "the frozen reference"
     assert record.speedup is not None
     assert record.speedup.estimate == pytest.approx(3.0)
@@ -159,9 +143,9 @@ def test_the_speed_up_is_over_fp32_s_own_latency_where_that_was_timed() -> None:
 def test_fp32_is_sampled_once_for_all_speed_ups() -> None:
     bench = Bench()
     for scenario in (SCENARIO, SCENARIO.with_technique("vae_slicing")):
-        record, _ = bench.measurements.timed(scenario, bench.first)
+        record, _ = bench.measurements.timed(scenario)
         assert record.speedup is not None
-    assert bench.log.count("here fp32") == 1
+    assert bench.log.count("sample fp32") == 1
 
 
 @pytest.mark.parametrize("failing", ["observed", "timed"])
@@ -173,11 +157,11 @@ def test_without_fp32_s_latency_there_is_no_speed_up_and_it_is_tried_once(failin
         stored=False,
     )
     for scenario in (SCENARIO, SCENARIO.with_technique("vae_slicing")):
-        record, _ = bench.measurements.timed(scenario, bench.first)
+        record, _ = bench.measurements.timed(scenario)
         assert record.timings
         assert record.speedup is None
     assert bench.log.count("observe fp32") == 1
-    assert bench.log.count("here fp32") == (failing == "timed")
+    assert bench.log.count("sample fp32") == (failing == "timed")
 
 
 # The fp32 image
@@ -199,7 +183,7 @@ class FakeProgram:
 
 def with_frozen(drawn: Images | Exception, patch: pytest.MonkeyPatch) -> tuple[Bench, FakeProgram]:
     fake = FakeProgram(drawn)
-    patch.setattr(observations_module, "frozen_program", lambda workload, device: fake)
+    patch.setattr(timed_module, "frozen_program", lambda workload, device: fake)
     return Bench(), fake
 
 
@@ -250,12 +234,11 @@ def test_a_latency_that_failed_is_not_sampled_again(ratios: Sequence[float | Non
     errors = []
     for _ in range(2):
         with pytest.raises(ScenarioError) as caught:
-            bench.measurements.timed(SCENARIO, bench.first)
+            bench.measurements.timed(SCENARIO)
         errors.append(caught.value)
     assert len(bench.log) == 1 + len(ratios)
     assert [error.outcome for error in errors] == [Outcome.INCONCLUSIVE] * 2
     assert str(errors[0]) == str(errors[1])
-    assert errors[0] is not errors[1]
     assert bench.measurements.record(SCENARIO).timings == []
 
 
@@ -269,13 +252,10 @@ def test_a_reference_that_failed_leaves_the_figures_that_do_not_need_it() -> Non
 
 
 def test_an_interrupt_is_not_remembered() -> None:
-    def interrupt(scenario: Scenario, plan: Plan) -> Timing:
-        raise KeyboardInterrupt
-
-    bench = Bench()
+    bench = Bench(ratios=(KeyboardInterrupt(), 1.0))
     with pytest.raises(KeyboardInterrupt):
-        bench.measurements.timed(SCENARIO, interrupt)
-    _, verdicts = bench.measurements.timed(SCENARIO, bench.first)
+        bench.measurements.timed(SCENARIO)
+    _, verdicts = bench.measurements.timed(SCENARIO)
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS] * 2
 
 
@@ -293,7 +273,7 @@ def ask_in(order: Sequence[str]) -> tuple[ScenarioRecord, list[str]]:
 
     asks: dict[str, Callable[[], object]] = {
         "claims": compare,
-        "latency": lambda: bench.measurements.timed(SCENARIO, bench.first),
+        "latency": lambda: bench.measurements.timed(SCENARIO),
         "peaks": lambda: bench.measurements.observed(SCENARIO),
         "images": lambda: bench.measurements.drawn(SCENARIO),
     }

@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from fixtures.measuring.rounds import Plan, Round
-from fixtures.records.timing import Timing
 from fixtures.settings import REPOSITORY
 from fixtures.suite.judging import latencies_of
-from fixtures.suite.latency import JudgedClock, _benchmarked
-from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import STEPS, FakeScenario, fake_scenario
+from fixtures.suite.latency import FinishedRounds
 from tests.support.running import own_environment
 
-PLAN = Plan(groups=2, pairs=3)
-REFERENCE_S, CANDIDATE_S, SET_UP_S = 1.0, 1.5, 100.0
-
-
-DEVICE = FakeDevice(layout_s=SET_UP_S)
-CLOCK = JudgedClock()
-on_the_judged_clock = pytest.mark.benchmark(timer=CLOCK)
-
-
-@dataclass
-class Bench:
-    """A candidate C and its reference R, whose work lets the device's clock run.
-
-    `drawn` and `left` are who was timed and whose technique was left.
-    """
-
-    drawn: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-
-    def sample(self, benchmark: BenchmarkFixture) -> Timing:
-        """One timing of the candidate."""
-        reference = self._scenario("R", REFERENCE_S)
-        candidate = self._scenario("C", CANDIDATE_S, others={"fp32": reference})
-        return _benchmarked(benchmark, DEVICE, CLOCK, candidate, PLAN)
-
-    def _scenario(self, name: str, seconds: float, **options: Any) -> FakeScenario:
-        def draw(steps: int | None = None) -> None:
-            if steps != STEPS:
-                DEVICE.now_s += SET_UP_S
-                return
-            self.drawn.append(name)
-            DEVICE.now_s += seconds
-
-        return fake_scenario(draw, name, leave=lambda: self.left.append(name), **options)
+ROUNDS = FinishedRounds((1.5, 2.0, 2.5))
 
 
 @pytest.fixture
@@ -66,35 +27,11 @@ def enabled(benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch) -> Ben
     return benchmark
 
 
-@on_the_judged_clock
-def test_the_rounds_that_are_reported_are_the_candidate_s(enabled: BenchmarkFixture) -> None:
-    bench = Bench()
-    timing = bench.sample(enabled)
+@pytest.mark.benchmark(timer=ROUNDS)
+def test_the_rounds_that_are_reported_are_those_of_the_sample(enabled: BenchmarkFixture) -> None:
+    enabled.pedantic(ROUNDS.next_round, rounds=len(ROUNDS.rounds_s), iterations=1)
     assert enabled.stats is not None
-    assert enabled.stats.stats.data == [CANDIDATE_S] * PLAN.rounds
-    assert "".join(bench.drawn) == "RCRCRCR" * PLAN.groups
-    assert timing.sample.log_ratio == pytest.approx(math.log(CANDIDATE_S / REFERENCE_S))
-    assert timing.judged_ms == CANDIDATE_S * 1000
-    assert sorted(bench.left) == ["C", "R"]
-
-
-def test_the_judged_clock_runs_while_a_round_does_wherever_that_is() -> None:
-    clock = JudgedClock()
-    assert clock() == 0.0
-    for _ in range(2):
-        clock.run(lambda: Round(judged_s=2.0, wall_s=4.0))
-    assert clock() == 4.0
-
-
-def test_in_a_worker_where_pytest_benchmark_disables_itself_the_rounds_run_all_the_same(
-    enabled: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(enabled, "disabled", True)
-    bench = Bench()
-    timing = bench.sample(enabled)
-    assert "".join(bench.drawn) == "RCRCRCR" * PLAN.groups
-    assert len(timing.wall_s) == PLAN.rounds
-    assert enabled.stats is None
+    assert enabled.stats.stats.data == [*ROUNDS.rounds_s]
 
 
 # Comparisons

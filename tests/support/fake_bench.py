@@ -25,23 +25,22 @@ from typing import Any
 
 import pytest
 
-from fixtures.devices import Device, host
+from fixtures.devices import host
 from fixtures.devices.host import VISIBLE
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import Sampler
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.rounds import alternating_rounds
+from fixtures.measuring.timed import frozen_errors
 from fixtures.records.counts import Counts
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
-from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
-from fixtures.workloads import Call
+from fixtures.worker.protocol import Facts
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation
 from tests.support.fake_timed import FakeTimed
-from tests.support.runs import timing
 
 KEY = "fake"
 ISSUE = "https://github.com/huggingface/diffusers/issues/0"
@@ -58,12 +57,12 @@ if "FAKE_ACCELERATORS" in os.environ:
     PATCH.setattr(host, "_torch_is_built_for_cuda", lambda: True)
 
 
-def _device(*_: str) -> FakeDevice:
+def _facts() -> Facts:
     hardware: dict[str, Any] = {"accelerator": os.environ.get("FAKE_HARDWARE", "Testron 9000")}
     if sets := os.environ.get("FAKE_SETS"):
         hardware["instruction_sets"] = sets.split()
     lacking = os.environ.get("FAKE_LACKS")
-    return FakeDevice(
+    device = FakeDevice(
         name="simulated",
         key=KEY,
         memory_source="replay",
@@ -75,6 +74,7 @@ def _device(*_: str) -> FakeDevice:
             **({lacking: f"it has no {lacking}"} if lacking else {}),
         },
     )
+    return Facts.of(device)
 
 
 def _is(scenario: Scenario, variable: str) -> bool:
@@ -86,7 +86,7 @@ def _figure(scenario: Scenario) -> int:
     return zlib.crc32(scenario.technique.id.encode()) % 2**20
 
 
-def _observe(scenario: Scenario, device: Device) -> Observation:
+def _observe(scenario: Scenario) -> Observation:
     if "FAKE_LOG" in os.environ:
         worker, own = (os.environ.get(name) for name in ("PYTEST_XDIST_WORKER", VISIBLE))
         with Path(os.environ["FAKE_LOG"]).open("a", encoding="utf-8") as log:
@@ -119,49 +119,58 @@ def _ratio(scenario: Scenario) -> float:
     return (0.5 + _figure(scenario) / 2**20) * (1.5 if _is(scenario, "FAKE_SLOW") else 1.0)
 
 
-class _Frozen:
-    """A frozen reference that draws what every scenario draws."""
-
-    def draw(self, call: Call, steps: int) -> Images:
-        """Draw it, or fail."""
-        if words := os.environ.get("FAKE_FROZEN"):
+def _draw_frozen(scenario: Scenario) -> Images:
+    """What every scenario draws, or why the frozen reference does not run."""
+    if words := os.environ.get("FAKE_FROZEN"):
+        with frozen_errors(scenario):
             raise RuntimeError(words)
-        return IMAGES[:1]
+    return IMAGES[:1]
 
 
-def _fresh_process(scenario: Scenario, *_: object, times: object = None) -> FakeTimed:
+def _timed_task(worker: object, scenario: Scenario, action: str = "time") -> FakeTimed:
     """Times the scenario, or its reference."""
-    return FakeTimed(lambda n: 0.1 * (_ratio(scenario) if times is None else 1.0))
+    return FakeTimed(lambda n: 0.1 * (_ratio(scenario) if action == "time" else 1.0))
 
 
-def _in_fresh_process(device: Device, **_: object) -> Sampler:
-    def sample(scenario: Scenario, plan: Plan) -> Timing:
-        return timing(_ratio(scenario), judged_ms=100 * _ratio(scenario))
+def compiled(scenario: Scenario) -> Counts:
+    """What compiling comes to, which a test says."""
+    raise NotImplementedError
 
-    return sample
+
+class _Worker:
+    """A worker that measures nothing."""
+
+    def __init__(self, settings: object) -> None:
+        pass
+
+    def ask(self, action: str, expected: type, *asked: Any) -> Any:
+        """The device, what compiling comes to, or a sample."""
+        if action == "facts":
+            return _facts()
+        if action == "compile":
+            return compiled(*asked)
+        scenario, plan = asked
+        sides = FakeTimed(lambda n: 0.1), FakeTimed(lambda n: 0.1 * _ratio(scenario))
+        return alternating_rounds(scenario, *sides, plan)
+
+    def close(self) -> None:
+        """Nothing to end."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Put the fakes in the place of everything that measures."""
     # By name: pytest rewrites the plugin's assertions, and that must come before its import.
-    PATCH.setattr("fixtures.suite.plugin.leave_nothing", lambda: None)
-    PATCH.setattr("fixtures.suite.session.open_device", _device)
-    PATCH.setattr("fixtures.suite.judging.observe", _observe)
-    PATCH.setattr("fixtures.suite.judging.in_fresh_process", _in_fresh_process)
-    PATCH.setattr("fixtures.suite.judging.prepare_processes", lambda device: None)
-    PATCH.setattr("fixtures.measuring.sampler.FreshProcess", _fresh_process)
-    # The real one imports torch, to name the frozen reference's sources.
+    PATCH.setattr("fixtures.suite.session.Worker", _Worker)
+    PATCH.setattr("fixtures.worker.sampling.TimedTask", _timed_task)
+    PATCH.setattr(
+        "fixtures.suite.judging.observations_of",
+        lambda worker, device: Observations(device, _observe, _draw_frozen),
+    )
     for judging in ("suite.cases", "commands.refresh"):
         PATCH.setattr(f"fixtures.{judging}.timing_of", lambda *_: {"steps": 1})
-    PATCH.setattr("fixtures.measuring.observations.frozen_program", lambda *_: _Frozen())
     # What was measured of real images says nothing of these.
     PATCH.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
-    PATCH.setattr("fixtures.measuring.sampler.reference_of", lambda *_: FakeTimed(lambda n: 0.1))
-    PATCH.setattr(
-        "fixtures.measuring.sampler.candidate_of",
-        lambda scenario, _: FakeTimed(lambda n: 0.1 * _ratio(scenario)),
-    )
 
     if known := os.environ.get("FAKE_KNOWN"):
         from fixtures.suite.known_issues import KnownIssue

@@ -17,6 +17,7 @@ from tests.support.counting import counts
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Self
 
 
 def _trace() -> Trace:
@@ -81,7 +82,7 @@ class FakeDevice:
         """The reason that the test gave."""
         return reason_for(need, self.lacks)
 
-    def with_values(self) -> FakeDevice:
+    def with_values(self) -> Self:
         """Itself."""
         return self
 

@@ -9,7 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from fixtures.measuring.observation import Observation
+from fixtures.devices import Device
+from fixtures.measuring.observation import Observation, observe
+from fixtures.measuring.observations import Observations
+from fixtures.measuring.timed import draw_frozen
 from fixtures.records.images import Images
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
@@ -49,7 +52,6 @@ class FakeWorkload:
     is_embedded = False
     without: Mapping[str, str] = {}
     asked: Sequence[Classes] = ()
-    shown: Sequence[Classes] = ()
 
     @property
     def by_configuration(self) -> FakeWorkload:
@@ -57,8 +59,8 @@ class FakeWorkload:
         return self
 
     def classes(self, images: Images) -> Sequence[Classes]:
-        """What the test says that images show."""
-        return self.shown
+        """Nobody knows."""
+        return ()
 
     def draw(self, pipeline: FakePipeline, **changes: Any) -> Any:
         """Call the pipeline."""
@@ -127,3 +129,14 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
         "left_behind": (),
     }
     return Observation(scenario=scenario, **{**fields, **changes})
+
+
+def observations_on(
+    device: Device, observer: Callable[[Scenario, Device], Observation] = observe
+) -> Observations:
+    """Observations that are made in this process."""
+    return Observations(
+        device,
+        lambda scenario: observer(scenario, device),
+        lambda scenario: draw_frozen(scenario, device),
+    )

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.measuring.sampler import beside_its_reference, in_fresh_process, open_rounds
-from fixtures.scenarios import Scenario
 from fixtures.techniques.registry import CATALOGUE
 from fixtures.techniques.technique import Application
 from fixtures.techniques.wrapping import CalledWithin, Wrapped
+from fixtures.worker.client import Worker
 from fixtures.workloads import Workload
+from tests.support.patched_python import command
 
 SLOW_DOWN = float(os.environ.get("PERF_FAULT_SLOW_DOWN", "0.30"))
 Fault = Callable[[Application], Application]
@@ -241,21 +241,10 @@ def inject() -> None:
         CATALOGUE.techniques[name] = replace(technique, apply=fault(technique.apply))
 
 
-def faulty(scenario: Scenario) -> Scenario:
-    """The scenario with its fault, in a process that knows of none yet."""
-    inject()
-    return scenario.with_technique(scenario.technique.id)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the faults into this process, and into those that take samples."""
+    """Put the faults into this process, and into the worker that takes samples."""
     inject()
     # By name: pytest rewrites the plugin's assertions, and that must come before its import.
-    patch = pytest.MonkeyPatch()
-    for where, makes in (
-        ("judging.in_fresh_process", in_fresh_process),
-        ("judging.beside_its_reference", beside_its_reference),
-        ("latency.open_rounds", open_rounds),
-    ):
-        patch.setattr(f"fixtures.suite.{where}", partial(makes, change=faulty))
+    worker = partial(Worker, command=command("faults"))
+    pytest.MonkeyPatch().setattr("fixtures.suite.session.Worker", worker)

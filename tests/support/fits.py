@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fixtures.devices.simulated.requests import Requests
-from fixtures.devices.simulated.roofline import Work
-from fixtures.measuring.trial import Trial
 from fixtures.records.fit import Configuration, Fit
 from fixtures.records.units import GIB
 
@@ -27,18 +24,6 @@ DEFAULTS: dict[str, Any] = {
 def way(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Configuration:
     """A way with these figures and otherwise the same ones as any other."""
     return Configuration(techniques=tuple(techniques), **{**DEFAULTS, **figures})
-
-
-def trial(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Trial:
-    """A trial that asks for its `needed_bytes` at once, in one operation of so many `flops`."""
-    found = {**DEFAULTS, "is_modelled": False, **figures}
-    for name in ("reserved_bytes", "bound_ms"):
-        found.pop(name)
-    work = Work()
-    work.operations[int(found.pop("flops", 10**12)), 0, "bf16"] += 1
-    requests = Requests()
-    requests.malloc(0, found["needed_bytes"], ", in the VAE (Conv2d)")
-    return Trial(techniques=tuple(techniques), requests=requests, work=work, **found)
 
 
 def fit(*found: Configuration, memory_bytes: int = 24 * GIB, **facts: Any) -> Fit:

@@ -18,7 +18,7 @@ from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY, SettingsError
 from tests.support.own_catalogue import nothing_kept
 from tests.support.running import run_suite
-from tests.test_architecture import collection
+from tests.test_architecture import run
 
 PAGE = (REPOSITORY / "docs" / "your-own-technique.md").read_text(encoding="utf-8")
 CODES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -124,6 +124,6 @@ def test_the_error_that_it_shows_is_ours(tmp_path: Path, monkeypatch: pytest.Mon
 def test_collecting_it_imports_no_torch(folder: Path, tmp_path: Path) -> None:
     own = [f"--perf-catalogue={folder / name}" for name in FILES]
     options = ("--perf-workload", "thumbnail", f"--perf-baselines={tmp_path}")
-    said = collection(tmp_path, *own, *options)
+    said = run(tmp_path, "--collect-only", *own, *options)
     assert "imported: nothing" in said
     assert f"[thumbnail-{ID}]" in said

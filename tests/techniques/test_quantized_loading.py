@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.profiles import find_card
 from fixtures.devices.storages import stored_bytes
-from fixtures.measuring.trial import Trial, store_denoisers, try_configuration
+from fixtures.measuring.trial import store_denoisers, try_configuration
+from fixtures.records.fit import Configuration
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
@@ -19,16 +21,16 @@ from fixtures.techniques.technique import Technique
 from tests.support.libraries import skipped_without_libraries
 from tests.support.small_workloads import small_workload
 
-DEVICE = SimulatedDevice("rtx-4090", trial=True)
-
-
 WORKLOAD = small_workload("flux")
 WORKLOAD = replace(WORKLOAD, call=replace(WORKLOAD.call, steps=2))
 INT8 = CATALOGUE["torchao_int8_weight_only"]
 
 
-def tried(*names: str) -> Trial:
-    return try_configuration(WORKLOAD, [CATALOGUE[name] for name in names], DEVICE)
+def tried(*names: str) -> Configuration:
+    chosen = [CATALOGUE[name] for name in names]
+    card = find_card("rtx-4090")
+    [found] = try_configuration(WORKLOAD, chosen, SimulatedDevice(card, trial=True), [card])
+    return found
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -21,7 +21,6 @@ from fixtures.workloads import Workload
 from tests.support.simulated_runs import small
 from tests.support.small_workloads import small_workload
 
-DEVICE = SimulatedDevice("rtx-4090", trial=True)
 PLAIN = SimulatedDevice("rtx-4090")
 STEPS = 2
 BY_FAMILY = {
@@ -47,7 +46,8 @@ def brief(name: str) -> Workload:
 @pytest.mark.parametrize("case", SHOWN, ids=lambda case: str(case.id))
 def test_lines_and_technique_take_the_same_and_it_is_in_effect(case: Scenario) -> None:
     workload, technique = brief(case.workload.name), case.technique
-    shown = try_configuration(workload, [technique], DEVICE).on(DEVICE.profile)
+    card = SimulatedDevice(PLAIN.profile, trial=True)
+    [shown] = try_configuration(workload, [technique], card, [PLAIN.profile])
     with Scenario(workload, technique).running(PLAIN) as pipeline:
         with record_snapshots(pipeline, PLAIN) as snapshots, PLAIN.observe(pipeline) as trace:
             workload.draw(pipeline, steps=STEPS)
@@ -112,11 +112,3 @@ def test_what_holds_the_call_comes_last() -> None:
         "import torch\nfrom diffusers import FluxPipeline\n\n"
         'pipeline = FluxPipeline.from_pretrained("owner/name", torch_dtype=torch.float32)\n'
     )
-
-
-def test_what_the_lines_switch_is_put_back() -> None:
-    from fixtures.devices.torch_settings import read_torch_settings
-
-    before = read_torch_settings()
-    try_configuration(brief("sd15"), [CATALOGUE["tf32"]], DEVICE)
-    assert read_torch_settings() == before

@@ -18,7 +18,7 @@ from fixtures import techniques
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.torch_settings import one_thread, read_torch_settings
-from fixtures.measuring.state import state_put_back
+from fixtures.measuring.state import settings_watched
 from fixtures.records.outcome import Reason, Remedy
 from fixtures.records.software import installation
 from fixtures.records.units import GIB
@@ -101,7 +101,7 @@ def test_a_technique_is_in_effect_and_leaving_it_restores_everything(technique: 
     workload = workload_of(kind)
     reference = reference_images(kind)
     applied = technique.applied(workload, DEVICE)
-    with state_put_back() as left, DEVICE.entered(), applied as pipeline:
+    with settings_watched() as left, DEVICE.entered(), applied as pipeline:
         workload.draw(pipeline)
         with (
             record_snapshots(pipeline, DEVICE) as snapshots,

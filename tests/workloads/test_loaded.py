@@ -1,4 +1,4 @@
-"""Loaded pipelines: what fits is loaded once, what was not used the longest goes first."""
+"""Loaded pipelines: each is loaded once, and every scenario gets a copy."""
 
 from __future__ import annotations
 
@@ -8,33 +8,23 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.ledger import resident_tensors
-from fixtures.devices.storages import host_bytes
-from fixtures.workloads import base
+from fixtures.workloads import loaded
 from fixtures.workloads.base import Workload
-from fixtures.workloads.loaded import LoadedPipelines
+from fixtures.workloads.loaded import KEPT
 from tests.support.simulated_runs import shared_device, small
 
 HALF = torch.float16
 
 
-class Loads:
-    """Workloads that note by name what they load, where so many pipelines of `HALF` fit."""
+def noting(names: list[str], name: str) -> Workload:
+    """A workload that notes when it loads."""
+    whole = small()
 
-    def __init__(self, fitting: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.names: list[str] = []
-        self.size_bytes = host_bytes(resident_tensors(small().load(HALF)))
-        self.pipelines = LoadedPipelines(fitting * self.size_bytes)
-        monkeypatch.setattr(base, "PIPELINES", self.pipelines)
+    def source(*arguments: Any, **options: Any) -> Any:
+        names.append(name)
+        return whole.source(*arguments, **options)
 
-    def workload(self, name: str) -> Workload:
-        whole = small()
-
-        def source(*arguments: Any, **options: Any) -> Any:
-            self.names.append(name)
-            return whole.source(*arguments, **options)
-
-        return replace(whole, name=name, source=source)
+    return replace(whole, name=name, source=source)
 
 
 def weight(pipeline: Any) -> torch.Tensor:
@@ -42,52 +32,30 @@ def weight(pipeline: Any) -> torch.Tensor:
     return stored
 
 
-def test_what_fits_is_loaded_once_and_the_least_recently_used_goes_first(
+def dtype_of(workload: Workload, dtype: torch.dtype) -> torch.dtype:
+    return weight(workload.load(dtype)).dtype
+
+
+def test_each_dtype_is_loaded_once() -> None:
+    names: list[str] = []
+    a, before = noting(names, "a"), len(KEPT)
+    dtypes = [HALF, torch.float32, HALF]
+    assert list(map(dtype_of, [a] * 3, dtypes)) == dtypes
+    assert (names, len(KEPT)) == (["a", "a"], before + 2)
+
+
+def test_what_is_large_is_handed_out_and_not_kept_and_fake_tensors_take_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    loads = Loads(2.5, monkeypatch)
-    a, b, c = map(loads.workload, "abc")
-    for workload in (a, b, a, b, a):
-        workload.load(HALF)
-    assert loads.names == ["a", "b"]
-    c.load(HALF)  # in the place of b
-    a.load(HALF)
-    c.load(HALF)
-    assert loads.names == ["a", "b", "c"]
-    b.load(HALF)  # in the place of a
-    c.load(HALF)
-    a.load(HALF)
-    assert loads.names == ["a", "b", "c", "b", "a"]
-
-
-def test_what_does_not_fit_is_handed_out_and_what_was_kept_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loads = Loads(1.5, monkeypatch)
-    workload = loads.workload("a")
-    for dtype in (HALF, torch.float32, torch.float32, HALF):
-        assert weight(workload.load(dtype)).dtype is dtype
-    assert loads.names == ["a"] * 3
-
-
-def test_a_pipeline_goes_with_its_workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads = Loads(2.5, monkeypatch)
-    a, b, c = map(loads.workload, "abc")
-    b.load(HALF)
-    a.load(HALF)
-    del a
-    c.load(HALF)
-    b.load(HALF)
-    assert loads.names == ["b", "a", "c"], "a's place was free"
-
-
-def test_fake_tensors_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads = Loads(0.0, monkeypatch)
-    workload = loads.workload("a")
+    monkeypatch.setattr(loaded, "MOST_BYTES", 0)
+    names: list[str] = []
+    a, fake = (noting(names, name) for name in ("a", "fake"))
+    for _ in range(2):
+        a.load(HALF)
     with shared_device().entered():
         for _ in range(2):
-            workload.load(HALF)
-    assert loads.names == ["a"]
+            fake.load(HALF)
+    assert names == ["a", "a", "fake"]
 
 
 def test_what_a_scenario_does_to_its_components_is_not_another_s() -> None:

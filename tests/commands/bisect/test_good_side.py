@@ -11,7 +11,7 @@ import pytest
 from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Criterion
-from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
@@ -26,11 +26,11 @@ KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==
 class FakeEnvironments(Environments):
     """Has no other releases than these."""
 
-    def prepare(self, requirements: Requirements) -> Environment:
+    def prepare(self, requirements: Requirements) -> Path:
         release = requirements.texts[0]
         if release not in KINDS:
             raise InstallationError(f"{requirements} cannot be installed: no such release")
-        return Environment(Path(KINDS[release]), str(requirements))
+        return Path(KINDS[release])
 
 
 def good_side(folder: Path, release: str) -> GoodSide:
@@ -58,7 +58,8 @@ def test_candidates_are_compared_with_one_process_of_the_good_side(good: GoodSid
     assert more.outcome is StepOutcome.BAD
     assert more.figures == "storybook-bf16 operations 14 -> 15 (+7.1 %)"
     assert more.environment == "diffusers==0.41.0 transformers==5.23.0"
-    assert len(good._running) == 1
+    [side] = good._running.values()
+    assert side.worker.observed == ["storybook-bf16"]  # type: ignore[attr-defined]
 
 
 def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None:

@@ -14,7 +14,7 @@ from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.command_line import parsed
 from fixtures.commands.compare.comparing import Compared, Comparing
-from fixtures.commands.compare.environments import Environment, Environments
+from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.compare.selection import selected
@@ -76,11 +76,11 @@ def test_both_sides_are_resolved_before_they_are_installed(
     def resolved(self: Environments, requirements: Requirements) -> Requirements:
         return requirements.resolved(["diffusers==0.41.0"])
 
-    def prepare(self: Environments, requirements: Requirements) -> Environment:
+    def prepare(self: Environments, requirements: Requirements) -> Path:
         prepared.append(str(requirements))
         if len(prepared) == 2:
             raise InstallationError("no space")
-        return Environment(Path("python"), str(requirements))
+        return Path("python")
 
     monkeypatch.setattr(compare, "selected", lambda *asked: [])
     monkeypatch.setattr(Environments, "resolved", resolved)

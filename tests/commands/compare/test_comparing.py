@@ -9,16 +9,14 @@ import pytest
 
 from fixtures.commands.compare.__main__ import write_comparison
 from fixtures.commands.compare.comparing import METRICS, Compared, Comparing
-from fixtures.commands.compare.remote_side import RemoteSide
 from fixtures.commands.compare.table import closing_line, render
 from fixtures.commands.errors import CommandError
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
 from fixtures.scenarios import find_scenario
-from fixtures.settings import Settings
 from fixtures.verdicts.likeness import has_flip
 from fixtures.verdicts.limits import Limits
-from tests.support.fake_side import in_process
+from tests.support.fake_side import fake_side, in_process
 
 SCENARIOS = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
@@ -32,17 +30,14 @@ Compare = Callable[..., Compared]
 
 
 @pytest.fixture
-def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compare:
+def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
     """Compares two fake sides by their kinds."""
     in_process(monkeypatch)
 
     def run(
         base: str, head: str, metrics: Sequence[str] = METRICS, limits: Limits = EXACTLY
     ) -> Compared:
-        sides = (
-            RemoteSide("base", [base], Settings(), tmp_path),
-            RemoteSide("head", [head], Settings(), tmp_path),
-        )
+        sides = fake_side(base, "base"), fake_side(head, "head")
         return Comparing(*sides, metrics, limits, show=lambda text: None).run(SCENARIOS)
 
     return run
@@ -128,7 +123,7 @@ def test_a_latency_is_judged_both_ways_shows_both_sides_and_is_stored_as_wall_ti
 
 
 def test_other_images_fail(compare: Compare) -> None:
-    compared = compare("sound", "white", ("images",))
+    compared = compare("sound", "wide", ("images",))
     assert outcomes(compared) == {"SSIM": Outcome.BROKEN}
     assert len(compared.failed) == 2
 
@@ -137,7 +132,7 @@ def test_other_images_fail(compare: Compare) -> None:
     ("kind", "outcome", "words"),
     [
         ("broken", Outcome.BROKEN, "runs on base, and on head: it does not work"),
-        ("idle", Outcome.NOT_ACTIVE, "runs on base, and on head: it does not work"),
+        ("idle", Outcome.NOT_ACTIVE, "runs on base, and on head: not in effect: it does not work"),
         ("crash", Outcome.BROKEN, "runs on base, and on head: head ended with code 3"),
     ],
 )

@@ -61,14 +61,13 @@ def test_an_environment_is_made_once(environments: Environments, installer: Fake
     assert environments.prepare(REQUIREMENTS) == made
     assert [words.split()[0] for words in installer.asked] == ["venv", "pip"]
     assert "diffusers==0.36.0" in installer.asked[1]
-    assert made.command[1:] == ["-m", "fixtures.commands.compare.side_server"]
 
 
 def test_other_requirements_have_another_one_and_the_rest_is_of_the_constraints(
     environments: Environments,
 ) -> None:
-    python = environments.prepare(REQUIREMENTS).python
-    assert environments.prepare(Requirements.parse(["diffusers==0.37.0"])).python != python
+    python = environments.prepare(REQUIREMENTS)
+    assert environments.prepare(Requirements.parse(["diffusers==0.37.0"])) != python
     held = (python.parent.parent / "constraints.txt").read_text()
     assert "numpy==" in held
     assert "transformers==" not in held
@@ -80,7 +79,7 @@ def test_what_an_interrupt_left_is_made_anew(environments: Environments, install
         environments.prepare(REQUIREMENTS)
     installer.interrupts = ""
     made = environments.prepare(REQUIREMENTS)
-    assert (made.python.parent.parent / READY).is_file()
+    assert (made.parent.parent / READY).is_file()
     assert [words.split()[0] for words in installer.asked] == ["venv", "pip", "venv", "pip"]
 
 
@@ -88,14 +87,14 @@ def test_what_an_interrupt_left_is_made_anew(environments: Environments, install
 def test_one_without_an_interpreter_is_made_anew(
     environments: Environments, installer: FakeUv, harm: str
 ) -> None:
-    python = environments.prepare(REQUIREMENTS).python
+    python = environments.prepare(REQUIREMENTS)
     python.unlink()
     if harm == "a link to nowhere":
         python.symlink_to("/nowhere/python")
     elif harm != "removed":
         python.write_bytes(b"\x7fELF")
         python.chmod(0o755 if harm == "broken" else 0o644)
-    assert environments.prepare(REQUIREMENTS).python == python
+    assert environments.prepare(REQUIREMENTS) == python
     assert run([str(python), "-c", ""]).returncode == 0
     assert [words.split()[0] for words in installer.asked] == ["venv", "pip", "venv", "pip"]
 
@@ -104,7 +103,7 @@ def test_while_one_is_made_anew_it_is_not_taken_to_be_whole(
     environments: Environments, installer: FakeUv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the removal of what was there has left when it was interrupted."""
-    python = environments.prepare(REQUIREMENTS).python
+    python = environments.prepare(REQUIREMENTS)
     content = python.read_bytes()
     python.unlink()
     monkeypatch.setattr(shutil, "rmtree", lambda place, ignore_errors: None)
@@ -138,7 +137,7 @@ def test_what_moves_is_resolved_each_time_and_has_an_environment_for_each_commit
         installer.pins = [f"diffusers @ git+https://example.com/diffusers@{commit}", "numpy==2.4.6"]
         found = environments.resolved(main)
         assert found.texts == installer.pins[:1]
-        pythons.add(environments.prepare(found).python)
+        pythons.add(environments.prepare(found))
     assert len(pythons) == 2
     compiled = [words for words in installer.asked if words.startswith("pip compile")]
     assert len(compiled) == 3

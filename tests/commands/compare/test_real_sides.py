@@ -6,42 +6,43 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from multiprocessing import Pipe
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from diffusers import AutoencoderKL, FluxTransformer2DModel, UNet2DConditionModel
 
 from fixtures.commands.compare import __main__ as command
-from fixtures.commands.compare import remote_side
 from fixtures.commands.compare.comparing import Compared, Comparing
-from fixtures.commands.compare.environments import Environment, Environments
-from fixtures.commands.compare.messages import OPENING, REQUEST, RESPONSE, Response
-from fixtures.commands.compare.remote_side import RemoteSide
+from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.requirements import Requirements
-from fixtures.commands.compare.side_server import SideServer
+from fixtures.commands.compare.side import Side
 from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import across_environments
 from fixtures.metrics.values import ROUNDING
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
+from fixtures.worker import tasks
+from fixtures.worker.client import Worker
+from fixtures.worker.protocol import Action, Opening, Task, receive_answer
+from fixtures.worker.sampling import across_environments
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import twin_of
-from tests.support.patched_side import copying
+from tests.support.patched_python import command as patched_command
+from tests.support.patched_python import copying
 from tests.support.simulated_runs import small
 
 SDPA = find_scenario("storybook", "sdpa")
 EXACT = ("peak_memory", "counts", "images")
-SOUND = [sys.executable, "-m", "fixtures.commands.compare.side_server"]
-TWICE = [sys.executable, "-m", "tests.support.patched_side"]
-Side = Callable[..., RemoteSide]
+Here = Callable[[str, str], Side]
 
 
-def compared(base: RemoteSide, head: RemoteSide, scenario: Scenario) -> Compared:
+def compared(base: Side, head: Side, scenario: Scenario) -> Compared:
     limits = Limits(exact=True)
     return Comparing(base, head, EXACT, limits, show=lambda text: None).run([scenario])
 
@@ -71,47 +72,56 @@ def reversing(self: Any, *arguments: Any, **options: Any) -> Any:
 
 CHANGES: dict[str, list[tuple[type, str, Any]]] = {
     "sound": [],
-    "copy": [(UNet2DConditionModel, "forward", copying)],
+    "copy": [(UNet2DConditionModel, "forward", copying(UNet2DConditionModel.forward))],
     "keep": [(AutoencoderKL, "decode", keeping)],
     "scale": [(AutoencoderKL, "decode", scaling)],
     "reverse": [(FluxTransformer2DModel, "forward", reversing)],
 }
 
 
-class ServerHere:
-    """A side's server in this process, whose diffusers has the change that its command names."""
+class WorkerHere:
+    """A worker in this process, whose diffusers has the change that it is named after."""
 
     both = threading.Lock()
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
-        self.changes = CHANGES[command[0]]
-        self.server: SideServer | None = None
+    def __init__(self, change: str, device: str, folder: Path) -> None:
+        self.settings = Settings(device=device)
+        self.changes = CHANGES[change]
+        self.opening = Opening(device, "h200", "", str(folder / change))
+        (folder / change).mkdir()
+        tasks._known.cache_clear()  # what a test calls `small` is not another one's
 
-    def exchange(self, line: str, limit_s: float) -> str:
+    def ask(self, action: Action, expected: type, scenario: Scenario | None = None) -> Any:
+        """What it answers, as the other end of a channel reads it."""
+        names = (scenario.workload.name, scenario.technique.id) if scenario else ("", "")
+        ours, theirs = Pipe()
         with self.both, pytest.MonkeyPatch.context() as patch:
             for where, name, change in self.changes:
                 patch.setattr(where, name, change)
-            return RESPONSE.dump(self.response(line)) + "\n"
+            answering = Thread(target=tasks.run, args=(Task(action, self.opening, *names), theirs))
+            answering.start()
+            content = receive_answer(ours, "the answer")
+            answering.join()
+        assert isinstance(content, expected)
+        return content
 
-    def response(self, line: str) -> Response:
-        if self.server is None:
-            self.server = SideServer.opened(OPENING.load(line, "the opening"))
-            return Response(self.server.facts())
-        return self.server.respond(REQUEST.load(line, "the request"))
 
-    def end(self, limit_s: float = 0.0) -> None:
-        """Nothing was started."""
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    """A side in this process."""
+
+    def made(change: str, device: str) -> Side:
+        return Side(WorkerHere(change, device, tmp_path))  # type: ignore[arg-type]
+
+    return made
 
 
 def test_a_copy_of_the_denoisers_input_is_found_and_everything_else_is_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_side, "LineProcess", ServerHere)
     monkeypatch.setitem(WORKLOADS, "small", small())
-    settings = Settings(device="simulated")
-    base = RemoteSide("base", ["sound"], settings, tmp_path)
-    head = RemoteSide("head", ["copy"], settings, tmp_path)
-    result = compared(base, head, find_scenario("small", "fp32"))
+    sides = here("sound", "simulated"), here("copy", "simulated")
+    result = compared(*sides, find_scenario("small", "fp32"))
     failed = {figure.verdict.metric: figure for figure in result.failed}
     assert failed["operations"].note == "clone +3 (+1 a step) in UNet2DConditionModel"
     assert failed.keys() == {"operations", "bytes moved", "peak memory (denoiser)"}
@@ -121,14 +131,11 @@ def test_a_copy_of_the_denoisers_input_is_found_and_everything_else_is_equal(
 
 
 def test_a_vae_that_keeps_its_results_is_found_on_the_cpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_side, "LineProcess", ServerHere)
     monkeypatch.setitem(WORKLOADS, "small", small(batch=2))
-    settings = Settings(device="cpu")
-    base = RemoteSide("base", ["sound"], settings, tmp_path)
-    head = RemoteSide("head", ["keep"], settings, tmp_path)
-    result = Comparing(base, head, ("faults",), Limits(), show=lambda text: None).run(
+    sides = here("sound", "cpu"), here("keep", "cpu")
+    result = Comparing(*sides, ("faults",), Limits(), show=lambda text: None).run(
         [find_scenario("small", "fp32")]
     )
     (leak,) = result.failed
@@ -141,17 +148,15 @@ def test_a_vae_that_keeps_its_results_is_found_on_the_cpu(
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_side, "LineProcess", ServerHere)
     monkeypatch.setitem(WORKLOADS, "flux-twin", twin_of("flux"))
-    settings, scenario = Settings(device="cpu"), find_scenario("flux-twin", "fp32")
-    base = RemoteSide("base", ["sound"], settings, tmp_path)
+    base, scenario = here("sound", "cpu"), find_scenario("flux-twin", "fp32")
 
     def compared_with(change: str) -> Compared:
-        head = RemoteSide("head", [change], settings, tmp_path)
         metrics = ("values", "faults")
-        return Comparing(base, head, metrics, show=lambda text: None).run([scenario])
+        comparing = Comparing(base, here(change, "cpu"), metrics, show=lambda text: None)
+        return comparing.run([scenario])
 
     rounding, faults = compared_with("reverse").figures
     assert faults.base == faults.head == 0
@@ -163,21 +168,19 @@ def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass
 
 
 @pytest.fixture(scope="module")
-def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+def side() -> Iterator[Callable[[str], Side]]:
     """Starts real sides: sound ones, and one whose denoiser runs twice."""
-    settings = Settings(device="cpu")
-    made: dict[str, RemoteSide] = {}
+    made: dict[str, Side] = {}
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
 
-        def start(name: str) -> RemoteSide:
+        def start(name: str) -> Side:
             if name not in made:
-                process = [*TWICE, "twice"] if name == "twice" else SOUND
-                folder = tmp_path_factory.mktemp(name)
-                made[name] = RemoteSide(
-                    "base" if name == "base" else "head", process, settings, folder
+                python = patched_command("twice") if name == "twice" else [sys.executable]
+                worker = Worker(
+                    Settings(device="cpu"), python, "base" if name == "base" else "head"
                 )
-                stack.callback(made[name].close)
+                made[name] = Side(stack.enter_context(closing(worker)))
             return made[name]
 
         yield start
@@ -198,7 +201,7 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
     ],
 )
 def test_each_side_is_timed_with_its_own_packages(
-    side: Side, shares_core: bool, references: int
+    side: Callable[[str], Side], shares_core: bool, references: int
 ) -> None:
     sound, twice = side("head"), side("twice")
     for base, head, sign in ((sound, twice, 1), (twice, sound, -1)):
@@ -211,7 +214,7 @@ def test_each_side_is_timed_with_its_own_packages(
 
 @pytest.mark.long
 def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_responds_again(
-    side: Side,
+    side: Callable[[str], Side],
 ) -> None:
     offload = find_scenario("storybook", "sequential_cpu_offload")
     base, head = side("base").timed(offload), side("head").timed(offload)
@@ -226,8 +229,8 @@ def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_respo
 def test_the_command_finds_two_equal_sides_equal_and_says_so_by_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def prepare(self: Environments, requirements: Requirements) -> Environment:
-        return Environment(Path(sys.executable), str(requirements))
+    def prepare(self: Environments, requirements: Requirements) -> Path:
+        return Path(sys.executable)
 
     monkeypatch.setattr(Environments, "prepare", prepare)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

@@ -31,7 +31,7 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment
 def installed(environments: Environments, word: str) -> tuple[str, Path]:
     """What the package says that is installed for this side, and by which interpreter."""
     found = environments.resolved(Requirements.parse([word]))
-    python = environments.prepare(found).python
+    python = environments.prepare(found)
     # Without byte code: that of a module of equal size and second would be taken for the new one.
     return run([str(python), "-B", "-c", "import tiny; print(tiny.SAID)"]).stdout.strip(), python
 

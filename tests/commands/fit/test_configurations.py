@@ -16,7 +16,7 @@ from fixtures.commands.fit.configurations import (
 )
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload
-from tests.support.fits import trial
+from tests.support.fits import way
 
 Figures = Callable[[tuple[str, ...]], tuple[int, str]]
 
@@ -32,7 +32,7 @@ def tried(
     while (one := search.next()) is not None:
         attempted.append(one.name)
         needed, component = figures(tuple(technique.id for technique in one.techniques))
-        if search.found(one, trial(needed_bytes=needed, peak_in=component)):
+        if search.found(one, way(needed_bytes=needed, peak_in=component)):
             names.append(one.name)
     assert len(search) == 0
     return names, [(one.id, reason) for one, reason in reasons if reason], attempted

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +15,24 @@ import pytest
 
 from fixtures.commands.fit import __main__ as command
 from fixtures.commands.fit import answering, trials
-from fixtures.devices.simulated.profiles import PROFILES
-from fixtures.measuring import trial
-from fixtures.records.fit import FITS
+from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.profiles import PROFILES, find_card
+from fixtures.records.fit import FITS, Configuration
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.units import MIB
-from fixtures.techniques import CATALOGUE, Technique
+from fixtures.settings import Settings
+from fixtures.techniques import CATALOGUE
+from fixtures.worker import tasks
+from fixtures.worker.protocol import (
+    Action,
+    Facts,
+    Opening,
+    Task,
+    Tried,
+    Trying,
+    send_answer,
+)
+from fixtures.worker.running import Control, Running
 from fixtures.workloads import WORKLOADS
 from tests.support import fits
 from tests.support.simulated_runs import small
@@ -27,12 +41,53 @@ Fit = Callable[..., SimpleNamespace]
 CARD = replace(PROFILES["rtx-3060"], id="card", name="CARD")
 
 
+class WorkerHere:
+    """A worker in this process; `made_up` gives what a trial takes, where it is not tried."""
+
+    made_up: Callable[[Sequence[str]], Configuration] | None = None
+
+    def __init__(self, settings: Settings) -> None:
+        self.opening = Opening(settings.device, "card", "", "")
+
+    def begin(self, action: Action, trying: Trying) -> Any:
+        """A trial, whose answer is there at once."""
+        ours, theirs = Pipe()
+        if self.made_up is None:
+            tasks.run(Task(action, self.opening, trying=trying), theirs)
+        else:
+            try:
+                found = self.made_up(trying.techniques)
+                send_answer(theirs, Tried((found,) * len(trying.cards)))
+            except ScenarioError as error:
+                send_answer(theirs, error.verdict("run"))
+        return Answered(ours)
+
+    def ask(self, action: Action, expected: type, trying: Trying) -> Any:
+        """Facts of the card."""
+        return Facts.of(SimulatedDevice(find_card(trying.cards[0])))
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Answered(Running):
+    """A task that has answered."""
+
+    def __init__(self, channel: Connection) -> None:
+        self.channel, self._scenario, self._limit_s = channel, "", 60.0
+        self._control = Control(channel, None)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
 @pytest.fixture
 def fit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fit:
     """Runs the command with these techniques on a card of which a small pipeline takes a part."""
     monkeypatch.setitem(WORKLOADS, "small", small())
     monkeypatch.setattr(trials, "processes_at_once", lambda: 1)
-    trials._device.cache_clear()
+    monkeypatch.setattr(answering, "Worker", WorkerHere)
+    tasks._asked.cache_clear()
 
     def run(
         *arguments: str,
@@ -55,13 +110,12 @@ def fake_trial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Replaces the trial: techniques take what is made up of them, or raise."""
 
     def replace_trial(**raised: BaseException) -> None:
-        def try_configuration(_: Any, techniques: Sequence[Technique], *rest: Any) -> trial.Trial:
-            names = [technique.id for technique in techniques]
+        def made_up(names: Sequence[str]) -> Configuration:
             if error := raised.get("_".join(names)):
                 raise error
-            return fits.trial(names, needed_bytes=MIB, flops=len(names), peak_in="vae")
+            return fits.way(names, needed_bytes=MIB, bound_ms=len(names), peak_in="vae")
 
-        monkeypatch.setattr(trial, "try_configuration", try_configuration)
+        monkeypatch.setattr(WorkerHere, "made_up", staticmethod(made_up))
 
     replace_trial()
     return replace_trial

@@ -14,13 +14,13 @@ from fixtures.devices.needs import Need
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.kernels import CAVEAT, attention_backend, scratch_bytes
-from fixtures.measuring.observations import Observations
 from fixtures.records.counts import BYTES_MOVED, FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
 from fixtures.records.timeline import START
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
+from tests.support.fake_scenarios import observations_on
 from tests.support.simulated_runs import simulate, simulated, small
 
 aten = torch.ops.aten
@@ -79,7 +79,7 @@ def test_values_are_computed_on_one_thread_beside_any_number_of_workers() -> Non
 
 def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
     workload = small(width=4096, height=4096)
-    observations = Observations(SimulatedDevice("titan-rtx"))
+    observations = observations_on(SimulatedDevice("titan-rtx"))
     with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as caught:
         observations.active(Scenario(workload, CATALOGUE["naive_attention"]))
     assert caught.value.outcome is Outcome.BROKEN

@@ -13,7 +13,6 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.allocator import ROUNDING_BYTES
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import Observation, observe
-from fixtures.measuring.observations import Observations
 from fixtures.records.counts import BYTES_MOVED, OPERATIONS, TOTALS
 from fixtures.records.images import Images
 from fixtures.records.run import WHOLE
@@ -22,6 +21,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import Workload
 from tests.support.differences import largest_difference
+from tests.support.fake_scenarios import observations_on
 from tests.support.simulated_runs import shared_device, small_drawing
 
 STEPS = 2
@@ -102,7 +102,7 @@ def test_the_frozen_reference_draws_the_same_there() -> None:
     scenario = find_scenario("storybook", "fp32")
     call = replace(scenario.workload.call, steps=STEPS)
     scenario = replace(scenario, workload=replace(scenario.workload, call=call))
-    observations = Observations(SimulatedDevice())
+    observations = observations_on(SimulatedDevice())
     images = observations.images(scenario)
     assert largest_difference(images, observations.frozen_images(scenario)) < 1e-5
 

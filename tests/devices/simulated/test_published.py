@@ -15,7 +15,6 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import find_card
-from fixtures.measuring.state import state_put_back
 from fixtures.measuring.trial import try_configuration
 from fixtures.records.fit import MIN_CONTEXT_BYTES
 from fixtures.records.units import GIB
@@ -68,7 +67,7 @@ def taken(script: Script, card: str) -> dict[str, float]:
     """Bytes after loading, and the peak of the call."""
     profile = find_card(card)
     device = SimulatedDevice(profile, trial=True)
-    with state_put_back(), device.entered(), torch.no_grad():
+    with device.entered(), torch.no_grad():
         call = script(device.torch_device)
         simulation = device._simulation
         assert simulation is not None
@@ -85,9 +84,10 @@ def called(workload: str, *techniques: str, card: str) -> dict[str, float]:
     profile = find_card(card)
     device = SimulatedDevice(profile, trial=True)
     chosen = [CATALOGUE[name] for name in techniques]
-    trial = try_configuration(WORKLOADS[workload], chosen, device)
-    peak = trial.requests.replay(profile.memory_bytes).peak_allocated_bytes
-    return {"allocated": peak, "fit": trial.needed_bytes}
+    [found] = try_configuration(WORKLOADS[workload], chosen, device, [profile])
+    assert device.asked is not None
+    peak = device.asked.requests.replay(profile.memory_bytes).peak_allocated_bytes
+    return {"allocated": peak, "fit": found.needed_bytes}
 
 
 def flux_alone(device: torch.device) -> Callable[[], object]:

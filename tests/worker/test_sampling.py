@@ -8,17 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from fixtures.measuring import sampler
-from fixtures.measuring.rounds import Plan
-from fixtures.measuring.sampler import (
-    across_environments,
-    beside_its_reference,
-    closing_side,
-)
-from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.measuring.rounds import Plan, closing_side
+from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
+from fixtures.worker import tasks
+from fixtures.worker.protocol import Opening, Task
+from fixtures.worker.sampling import across_environments
 from tests.measuring.timed_bench import TimedBench
-from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import fake_scenario
 from tests.support.fake_timed import FakeTimed
 
@@ -27,9 +23,8 @@ SCENARIO = fake_scenario(lambda steps=None: None)
 
 
 @pytest.mark.parametrize("fails", [("", 0), *itertools.product(("fp32", "C"), (1, 4))])
-@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left_whatever_fails(
-    fails: tuple[str, int], error: type[BaseException]
+    fails: tuple[str, int],
 ) -> None:
     """`fails`: the call of the side of this name and of this number; none at first."""
     bench = TimedBench()
@@ -37,41 +32,23 @@ def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left_whatever_f
     def lasting(name: str, seconds: float) -> Callable[[int], float]:
         def lasts(number: int) -> float:
             if (name, number) == fails:
-                raise error
+                raise ZeroDivisionError
             return seconds
 
         return lasts
 
     reference = bench.scenario("fp32", lasting("fp32", 1.0))
     scenario = bench.scenario("C", lasting("C", 1.5), others={"fp32": reference})
-    sample = beside_its_reference(bench.device)
+    task = Task("sample", Opening("cpu", "h200", "", ""), plan=PLAN)
     if fails == ("", 0):
-        timing = sample(scenario, PLAN)
+        timing = tasks.answer(task, scenario, bench.device)
+        assert isinstance(timing, Timing)
         assert len(timing.groups) == PLAN.groups
         assert timing.sample.log_ratio == pytest.approx(math.log(1.5))
     else:
-        with pytest.raises(ScenarioError if error is ZeroDivisionError else error):
-            sample(scenario, PLAN)
+        with pytest.raises(ScenarioError):
+            tasks.answer(task, scenario, bench.device)
     assert sorted(bench.built) == sorted(bench.left) == ["C", "fp32"]
-
-
-@pytest.mark.parametrize("process", [1, 2])
-def test_a_process_that_cannot_be_started_is_a_broken_scenario_and_leaves_none_open(
-    process: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[FakeTimed] = []
-
-    def start(*_: object, **__: object) -> FakeTimed:
-        if len(started) + 1 == process:
-            raise OSError("Resource temporarily unavailable")
-        started.append(FakeTimed())
-        return started[-1]
-
-    monkeypatch.setattr(sampler, "FreshProcess", start)
-    with pytest.raises(ScenarioError, match="raised OSError: Resource temporarily") as caught:
-        beside_its_reference(FakeDevice(shares_core=True))(SCENARIO, PLAN)
-    assert caught.value.outcome is Outcome.BROKEN
-    assert [side.closed for side in started] == [1] * (process - 1)
 
 
 def across(base: FakeTimed, head: FakeTimed, *, shares_core: bool = False) -> Timing:

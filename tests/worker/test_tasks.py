@@ -1,0 +1,135 @@
+"""What a task answers: figures and images of what ran, and else the reason."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.measuring.observation import Observation
+from fixtures.measuring.rounds import Round
+from fixtures.records.outcome import Outcome, ScenarioError, Verdict
+from fixtures.scenarios import Scenario, find_scenario
+from fixtures.worker import tasks
+from fixtures.worker.protocol import Action, Facts, Observed, Opening, Task, receive_answer
+from tests.support.fake_device import FakeDevice
+from tests.support.fake_scenarios import observation
+from tests.support.fake_timed import FakeTimed
+
+NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
+Observer = Callable[[Scenario], Observation]
+Answered = Callable[..., Any]
+
+
+def sound(scenario: Scenario) -> Observation:
+    return observation(scenario.id, images=NOISE)
+
+
+def fails(scenario: Scenario) -> Observation:
+    raise ScenarioError(scenario.id, Outcome.BROKEN, "raised ValueError: no")
+
+
+def idle(scenario: Scenario) -> Observation:
+    return observation(scenario.id, inactive="no layer was sliced")
+
+
+def black(scenario: Scenario) -> Observation:
+    return observation(scenario.id, images=np.zeros_like(NOISE))
+
+
+@pytest.fixture
+def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
+    """The answer of a task on a fake device, as its client reads it."""
+
+    def answer(
+        action: Action = "observe",
+        technique: str = "bf16",
+        observer: Observer = sound,
+        device: FakeDevice | None = None,
+    ) -> Any:
+        monkeypatch.setattr(tasks, "device_of", lambda opening: device or FakeDevice())
+        monkeypatch.setattr(tasks, "observe", lambda scenario, device: observer(scenario))
+        ours, theirs = Pipe()
+        opening = Opening("cpu", "h200", "", str(tmp_path))
+        tasks.run(Task(action, opening, "storybook", technique), theirs)
+        return receive_answer(ours, "the answer")
+
+    return answer
+
+
+def test_an_observation_comes_back_with_its_images_and_what_they_show(answered: Answered) -> None:
+    observed = answered()
+    assert isinstance(observed, Observed)
+    here = sound(find_scenario("storybook", "bf16"))
+    there = observed.observation(here.scenario)
+    assert np.array_equal(there.images, NOISE)
+    assert not there.shown, "a classifier knows images of its world's size alone"
+    assert replace(there, images=NOISE, shown=()) == here
+    assert answered().images != observed.images
+    blind = answered(observer=lambda scenario: replace(sound(scenario), images=NOISE[:0]))
+    assert not blind.images
+    assert blind.observation("s").images.size == 0
+
+
+@pytest.mark.parametrize("observer", [idle, black])
+def test_what_is_wrong_with_an_observation_is_left_to_who_asks(
+    answered: Answered, observer: Observer
+) -> None:
+    observed = answered(observer=observer)
+    assert observed.inactive == observer(find_scenario("storybook", "bf16")).inactive
+
+
+def test_a_failure_is_its_outcome_and_its_reason_without_the_name(answered: Answered) -> None:
+    verdict = answered(observer=fails)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.outcome, verdict.text) == (Outcome.BROKEN, "raised ValueError: no")
+
+
+def test_what_the_device_lacks_is_unsupported(answered: Answered) -> None:
+    device = FakeDevice(lacks={"accelerator": "it is a CPU"})
+    verdict = answered(technique="sequential_cpu_offload", observer=fails, device=device)
+    assert (verdict.outcome, verdict.text) == (Outcome.UNSUPPORTED, "it is a CPU")
+
+
+def test_a_device_says_what_it_is_and_what_it_lacks(answered: Answered) -> None:
+    device = FakeDevice(lacks={"clock": "nothing runs"}, shares_core=True, memory_bytes=math.inf)
+    facts = answered("facts", device=device)
+    assert isinstance(facts, Facts)
+    assert (facts.name, facts.key, facts.shares_core) == ("cpu", "fake", True)
+    assert facts.hardware == device.hardware
+    assert facts.memory_bytes == math.inf
+    assert facts.missing("clock") == facts.with_values().missing("clock") == "nothing runs"
+    assert facts.missing("images") is None
+    assert "torch" in facts.software
+
+
+def test_calls_are_placed_and_timed_until_the_client_closes_its_end() -> None:
+    ours, theirs = Pipe()
+    timed = FakeTimed(lambda number: float(number))
+    asked = threading.Thread(target=tasks.answer_questions, args=(timed, theirs))
+    asked.start()
+
+    def answer(question: bytes) -> object:
+        ours.send_bytes(question)
+        return receive_answer(ours, "the answer")
+
+    assert answer(b"place") == os.getpid()
+    assert answer(b"round") == Round(1.0, 1.0)
+    assert answer(b"evidence") == timed.evidence()
+    assert answer(b"start") is None
+    while timed.rounds < 3:
+        pass
+    calls = answer(b"stop")
+    assert isinstance(calls, tuple)
+    assert [call.judged_s for call in calls] == [float(n + 2) for n in range(len(calls))]
+    ours.close()
+    asked.join(10)
+    assert not asked.is_alive()
