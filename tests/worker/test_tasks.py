@@ -20,6 +20,7 @@ from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.worker import tasks
 from fixtures.worker.protocol import Action, Facts, Observed, Opening, Task, receive_answer
+from tests.support.answers import answer_to
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
 from tests.support.fake_timed import FakeTimed
@@ -57,10 +58,8 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
     ) -> Any:
         monkeypatch.setattr(tasks, "device_of", lambda opening: device or FakeDevice())
         monkeypatch.setattr(tasks, "observe", lambda scenario, device: observer(scenario))
-        ours, theirs = Pipe()
         opening = Opening("cpu", "h200", "", str(tmp_path))
-        tasks.run(Task(action, opening, "storybook", technique), theirs)
-        return receive_answer(ours, "the answer")
+        return answer_to(Task(action, opening, "storybook", technique))
 
     return answer
 

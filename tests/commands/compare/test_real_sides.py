@@ -8,9 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from multiprocessing import Pipe
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -29,10 +27,11 @@ from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
 from fixtures.worker import tasks
 from fixtures.worker.client import Worker
-from fixtures.worker.protocol import Action, Opening, Task, receive_answer
+from fixtures.worker.protocol import Action, Opening, Task
 from fixtures.worker.sampling import across_environments
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import twin_of
+from tests.support.answers import answer_to
 from tests.support.patched_python import command as patched_command
 from tests.support.patched_python import copying
 from tests.support.simulated_runs import small
@@ -94,14 +93,10 @@ class WorkerHere:
     def ask(self, action: Action, expected: type, scenario: Scenario | None = None) -> Any:
         """What it answers, as the other end of a channel reads it."""
         names = (scenario.workload.name, scenario.technique.id) if scenario else ("", "")
-        ours, theirs = Pipe()
         with self.both, pytest.MonkeyPatch.context() as patch:
             for where, name, change in self.changes:
                 patch.setattr(where, name, change)
-            answering = Thread(target=tasks.run, args=(Task(action, self.opening, *names), theirs))
-            answering.start()
-            content = receive_answer(ours, "the answer")
-            answering.join()
+            content = answer_to(Task(action, self.opening, *names))
         assert isinstance(content, expected)
         return content
 
