@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
@@ -47,21 +48,19 @@ CHANGES: dict[str, Callable[[], object]] = {
 """By what is said of it, a change of the process."""
 
 
+def changes(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    before = read_torch_settings()
+    CHANGES[name]()
+    return changed_since(before), changed_since(read_torch_settings())
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_named_once(name: str) -> None:
-    """In a process of its own, which has no other use afterwards."""
-    started = multiprocessing.get_context("fork")
-    ours, theirs = started.Pipe()
-
-    def change() -> None:
-        before = read_torch_settings()
-        CHANGES[name]()
-        theirs.send((changed_since(before), changed_since(read_torch_settings())))
-
-    process = started.Process(target=change)
-    process.start()
-    changed, nothing = ours.recv()
-    process.join()
+    """In a process of its own, of one that has done nothing else and is small enough to fork."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(1, server) as process:
+        changed, nothing = process.submit(changes, name).result()
     # Some change others, too: matrix precision has two names, inference mode is without gradients.
     assert len([what for what in changed if what.startswith(name)]) == 1, changed
     assert nothing == ()
