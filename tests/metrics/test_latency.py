@@ -70,6 +70,7 @@ def judged(
 )
 def test_a_certain_change_is_judged_by_the_margin(ratio: float, outcome: Outcome) -> None:
     assert judged(ratio, processes=12, on=case(entry=CERTAIN)).outcome is outcome
+    assert judge_change(SIDES, [sample(ratio)] * 12).outcome is outcome
 
 
 def test_a_loss_beyond_the_margin_is_no_regression_before_it_is_beyond_doubt() -> None:
@@ -297,20 +298,6 @@ def test_a_ratio_of_another_call_is_no_baseline_and_says_of_which() -> None:
 # Head against base
 
 
-@pytest.mark.parametrize(
-    ("ratio", "outcome"),
-    [
-        (1.0, Outcome.PASS),
-        (1 + MARGIN.regression - 1e-3, Outcome.PASS),
-        (1 + MARGIN.regression + 1e-3, Outcome.REGRESSION),
-        (1 / (1 + MARGIN.regression - 1e-3), Outcome.PASS),
-        (1 / (1 + MARGIN.regression + 1e-3), Outcome.IMPROVEMENT),
-    ],
-)
-def test_a_change_of_twelve_pairs_is_judged_by_the_margin(ratio: float, outcome: Outcome) -> None:
-    assert judge_change(SIDES, [sample(ratio)] * 12).outcome is outcome
-
-
 def test_a_gain_of_note_must_be_ruled_out_too() -> None:
     samples = [sample(0.93), sample(0.95)]
     verdict = judge_change(SIDES, samples)
@@ -325,14 +312,8 @@ def test_a_gain_of_note_must_be_ruled_out_too() -> None:
 @pytest.mark.parametrize(
     ("judged_ms", "outcome"),
     [
-        (50.0, Outcome.PASS),
         (100.0 * (1 + ABSOLUTE_TOLERANCE), Outcome.PASS),
         (math.nextafter(100.0 * (1 + ABSOLUTE_TOLERANCE), math.inf), Outcome.REGRESSION),
-        (math.nan, Outcome.BROKEN),
-        (math.inf, Outcome.BROKEN),
-        (-math.inf, Outcome.BROKEN),
-        (0.0, Outcome.BROKEN),
-        (-1.0, Outcome.BROKEN),
     ],
 )
 def test_absolute_latency_fails_beyond_a_doubling_only(judged_ms: float, outcome: Outcome) -> None:
@@ -381,9 +362,10 @@ def test_a_spread_of_latencies_leaves_it_undecided() -> None:
     assert verdict.outcome is Outcome.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("judged_ms", [math.nan, math.inf, 0.0, -1.0])
-def test_an_impossible_latency_is_broken_on_a_steady_clock_too(judged_ms: float) -> None:
-    assert judge_absolute_latency(STEADY, [taking(judged_ms)]).outcome is Outcome.BROKEN
+@pytest.mark.parametrize("judged_ms", [math.nan, math.inf, -math.inf, 0.0, -1.0])
+def test_an_impossible_latency_is_broken(judged_ms: float) -> None:
+    for on in (case(), STEADY):
+        assert judge_absolute_latency(on, [taking(judged_ms)]).outcome is Outcome.BROKEN
 
 
 def test_a_steady_clock_on_other_hardware_is_not_judged() -> None:

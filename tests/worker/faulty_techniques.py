@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fixtures.techniques.registry import technique
@@ -56,6 +57,20 @@ def exhaust_memory() -> None:
     torch.empty(2**30)
 
 
+def compute_on_threads() -> None:
+    import torch
+
+    ones, start = torch.ones(40_000), threading.Barrier(16)
+
+    def compute(_: int) -> bool:
+        start.wait()
+        return bool((ones + ones == 2).all())
+
+    sys.setswitchinterval(1e-6)
+    with ThreadPoolExecutor(16) as threads:
+        raise RuntimeError(f"{sum(threads.map(compute, range(16)))} of 16 computed")
+
+
 def leave_everything() -> None:
     """Patches, hooks, modes, kernels, environment, handlers, threads, processes and files."""
     import tempfile
@@ -82,5 +97,8 @@ def leave_everything() -> None:
     raise RuntimeError("after all that")
 
 
-for _harm in (crash, leave, exit_softly, be_killed, hang, exhaust_memory, leave_everything):
+for _harm in (
+    *(crash, leave, exit_softly, be_killed, hang, exhaust_memory),
+    *(compute_on_threads, leave_everything),
+):
     _harmful(_harm)

@@ -99,10 +99,13 @@ def test_whatever_becomes_of_a_scenario_the_next_one_is_as_before(
         "exit_softly": "raised SystemExit: enough",
         "be_killed": "its process ended with SIGKILL: no message",
         "exhaust_memory": "ran out of memory",
+        "compute_on_threads": "raised RuntimeError: 16 of 16 computed",
         "leave_everything": "raised RuntimeError: after all that",
     }
     for name, reason in reasons.items():
         assert harm(name).startswith(reason), name
+        if name == "compute_on_threads":  # fails three times of five where the pool is stale
+            assert {harm(name) for _ in range(4)} == {reason}
     assert harm("hang", 3.0) == "its process gave no answer for 3 s and was ended"
     after = observed(worker)
     assert np.array_equal(np.load(after.images), np.load(before.images))
@@ -159,10 +162,7 @@ def test_a_worker_that_ends_costs_what_it_was_doing_and_no_more(worker: Worker) 
     [
         ("import os; os._exit(9)", "^head ended with code 9: no message$"),
         ("raise ImportError('no torch')", "^head ended with code 1: ImportError: no torch$"),
-        (
-            "send(b'Loading weights')",
-            "^the answer of head begins with .Loading.",
-        ),
+        ("send(b'Loading weights')", "^the answer of head begins with .Loading."),
         ("send(b'bool tr')", "^the answer of head is not JSON"),
         ("send(b'Verdict {}')", "^the answer of head is not an answer: at "),
         ("import time; time.sleep(600)", "^head gave no answer for 2 s$"),
