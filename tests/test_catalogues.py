@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.catalogues import digest, load, loaded, store_of
+from fixtures.catalogues import load, loaded, store_of
 from fixtures.commands import calibrate
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
@@ -308,15 +307,3 @@ def test_a_side_that_cannot_import_a_catalogue_says_so(tmp_path: Path) -> None:
     assert failure.outcome is Outcome.BROKEN
     sentence = f"--perf-catalogue {path}, line 1 raises ModuleNotFoundError"
     assert failure.text.startswith(sentence)
-
-
-def test_steps_of_a_bisection_are_those_of_this_code(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    ends = ["--package", "diffusers", "--good", "1", "--bad", "2", "--metric", "counts"]
-    options = bisect.parsed([*ends, f"--perf-catalogue={path}"])
-    without = digest()
-    load([path])
-    first = bisect.step_cache(options, "1", "2").path
-    assert digest() != without
-    path.write_text(BOTH + os.linesep, encoding="utf-8")
-    assert bisect.step_cache(options, "1", "2").path != first

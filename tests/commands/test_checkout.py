@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -94,22 +93,6 @@ def test_a_worktree_becomes_another_commit_whatever_was_left_of_it(
     assert not place.exists()
     assert len(git(package.folder, "worktree", "list").splitlines()) == 1
     assert git(package.folder, "status", "--porcelain", "--branch") == before
-
-
-def test_worktrees_are_added_and_removed_at_the_same_time(
-    package: TinyPackage, tmp_path: Path
-) -> None:
-    """git removes its folder of worktrees with the last one, also under one being added."""
-
-    def add_and_remove(number: int) -> None:
-        place = tmp_path / f"slot-{number}"
-        for _ in range(6):
-            check_out(package.folder, place, "HEAD")
-            remove_worktree(package.folder, place)
-            assert not place.exists()
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(add_and_remove, range(3)))
 
 
 def test_what_git_refuses_is_said(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_releases_are_in_order_and_pre_releases_left_out_unless_named(
     good: str, bad: str, names: list[str]
 ) -> None:
     row = releases_between("diffusers", good, bad, lambda package: PRINTED)
-    assert [candidate.name for candidate in row] == names
+    assert [candidate.title for candidate in row] == names
     assert row[0].install() == f"diffusers=={good}"
 
 

@@ -1,17 +1,13 @@
-"""Steps: what a comparison says of a candidate, cached so that interruptions cost nothing."""
+"""Steps: what a comparison says of a candidate."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Criterion, Step, StepCache
+from fixtures.commands.bisect.steps import Criterion, Step
 from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.errors import CommandError
@@ -74,34 +70,32 @@ def test_a_candidate_is_what_its_comparison_says(
     direction: str, figures: list[ComparedFigure], outcome: StepOutcome
 ) -> None:
     criterion = Criterion("counts", direction)
-    assert Step.of("0.40.0", compared(*figures), criterion).outcome is outcome
+    assert Step.of(compared(*figures), criterion).outcome is outcome
 
 
 def test_one_count_can_be_asked_about_alone() -> None:
     criterion = Criterion("operations", "worse")
     assert criterion.compared == "counts"
-    assert Step.of("0.40.0", compared(SAME, FLOPS), criterion).outcome is GOOD
-    assert Step.of("0.40.0", compared(SAME, FLOPS), Criterion("flops", "worse")).outcome is BAD
-    assert Step.of("0.40.0", compared(FAILS), criterion).outcome is BAD
+    assert Step.of(compared(SAME, FLOPS), criterion).outcome is GOOD
+    assert Step.of(compared(SAME, FLOPS), Criterion("flops", "worse")).outcome is BAD
+    assert Step.of(compared(FAILS), criterion).outcome is BAD
 
 
 def test_figures_are_said_and_what_is_equal_is_not() -> None:
-    step = Step.of("0.40.0", compared(SAME, MORE), Criterion("counts", "worse"))
+    step = Step.of(compared(SAME, MORE), Criterion("counts", "worse"))
     assert step.figures == "sd15-bf16 operations 14 -> 15 (+7.1 %)"
-    assert Step.of("0.40.0", compared(SAME), Criterion("counts", "worse")).figures == (
-        "as in the good one"
-    )
+    assert Step.of(compared(SAME), Criterion("counts", "worse")).figures == ("as in the good one")
 
 
 @pytest.mark.parametrize("figure", [NO_GOOD, NEITHER, UNTIMED])
 def test_a_good_one_that_cannot_be_measured_ends_it(figure: ComparedFigure) -> None:
     with pytest.raises(CommandError, match=f"the good one cannot be measured: {NAME}: "):
-        Step.of("0.40.0", compared(figure), Criterion("counts", "worse"))
+        Step.of(compared(figure), Criterion("counts", "worse"))
 
 
 def test_a_metric_that_nothing_measures_ends_it() -> None:
     with pytest.raises(CommandError, match="latency is not measured here"):
-        Step.of("0.40.0", compared(), Criterion("latency", "worse"))
+        Step.of(compared(), Criterion("latency", "worse"))
 
 
 @pytest.mark.parametrize(
@@ -116,10 +110,10 @@ def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
 ) -> None:
     criterion = Criterion(metric, "worse")
     base = run_record(scenario_record("bf16", **fields))
-    step = Step.of("0.40.0", Compared(base, RunRecord(), (SAME,)), criterion)
+    step = Step.of(Compared(base, RunRecord(), (SAME,)), criterion)
     assert (step.outcome, step.figures) == (GOOD, "as in the good one")
     with pytest.raises(CommandError, match=f"{metric} is not measured here"):
-        Step.of("0.40.0", compared(SAME), criterion)
+        Step.of(compared(SAME), criterion)
 
 
 @pytest.mark.parametrize("metric", ["component_calls", "faults"])
@@ -127,7 +121,7 @@ def test_a_candidate_that_is_equal_in_what_has_no_total_is_good(metric: str) -> 
     one = scenario_record("bf16", counts=counted(components={"denoiser (batch of 2)": 3}))
     run, sides = run_record(one), Sides(SideCase(one.id, None, {}), one, one)
     equal = Compared(run, run, figures_of(sides, [metric]))
-    assert Step.of("0.40.0", equal, Criterion(metric, "worse")).outcome is GOOD
+    assert Step.of(equal, Criterion(metric, "worse")).outcome is GOOD
     assert equal.compared == {one.id}
 
 
@@ -135,48 +129,5 @@ def test_a_call_of_the_runtime_is_asked_about_with_the_host_s_calls() -> None:
     criterion = Criterion("empty_cache", "worse")
     assert criterion.compared == "host_calls"
     more = figure("empty_cache (a step)", Outcome.REGRESSION, 0, 12)
-    assert Step.of("0.40.0", compared(more), criterion).outcome is BAD
+    assert Step.of(compared(more), criterion).outcome is BAD
     assert Criterion("host_calls", "worse").compared == "host_calls"
-
-
-def put(cache: StepCache, *candidates: str) -> StepCache:
-    for candidate in candidates:
-        cache.tested(candidate, partial(Step, candidate, BAD, "figures", "packages"))
-    return StepCache(cache.path)
-
-
-def test_another_question_has_its_own_steps_and_they_can_be_forgotten(tmp_path: Path) -> None:
-    cache = put(StepCache.of(tmp_path, ["one"]), "0.40.0")
-    assert not StepCache.of(tmp_path, ["other"]).steps
-    assert cache.steps == StepCache.of(tmp_path, ["one"]).steps != {}
-    cache.clear()
-    assert not cache.path.exists()
-    assert not StepCache.of(tmp_path, ["one"]).steps
-
-
-def test_steps_that_cannot_be_cached_are_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CommandError, match="cannot be written"):
-        put(StepCache.of(tmp_path / "file", ["one"]), "0.40.0")
-
-
-PIECES = [b"null", b"[]", b"{}", b'"\\ud800"', b"1e999", b"NaN", b"9" * 5000, b'"', b"[" * 9000]
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_whatever_became_of_the_steps_they_are_read_or_measured_again(
-    tmp_path: Path, data: st.DataObject
-) -> None:
-    cache = StepCache.of(tmp_path, ["one"])
-    cache.clear()
-    put(cache, "0.40.0", "0.41.0")
-    content = cache.path.read_bytes()
-    start = data.draw(st.integers(0, len(content)))
-    end = data.draw(st.integers(start, len(content)))
-    piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=4))
-    cache.path.write_bytes(content[:start] + piece + content[end:])
-    again = StepCache(cache.path)
-    step, _ = again.tested("0.40.0", lambda: Step("0.40.0", SKIPPED, "measured again"))
-    assert step.candidate == "0.40.0"
-    assert StepCache(cache.path).steps.get("0.40.0", step) == step
