@@ -51,7 +51,7 @@ def test_without_options_the_settings_are_their_own_defaults() -> None:
 
 def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
     values = {
-        "perf_device": "cpu",
+        "perf_device": "simulated",
         "perf_profile": "rtx-4090",
         "perf_workload": ["storybook", "sd15"],
         "perf_catalogue": ["mine.py", "ours"],
@@ -69,7 +69,7 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
     assert values.keys() == {option.destination for option in OPTIONS}
     parsed = Settings.parse(given_options(**values))
     assert parsed == Settings(
-        device="cpu",
+        device="simulated",
         profile="rtx-4090",
         workloads=("storybook", "sd15"),
         catalogues=(Path("mine.py"), Path("ours")),
@@ -107,6 +107,16 @@ def test_a_profile_that_is_no_word_is_refused(profile: str) -> None:
     assert refusal(perf_profile=profile) == (
         f"--perf-profile {profile!r} is not a valid profile name."
     )
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
+def test_a_profile_that_nothing_would_use_is_refused(device: str) -> None:
+    assert "add --perf-device simulated" in refusal(perf_device=device, perf_profile="t4")
+
+
+def test_a_reason_that_cannot_be_stored_is_refused_before_anything_is_measured() -> None:
+    refused = refusal(perf_update_baselines=True, perf_reason="torch \udcff")
+    assert refused.startswith("--perf-reason is not UTF-8")
 
 
 @pytest.mark.parametrize("budget", ["soon", "-1", "nan", "1e999"])
