@@ -7,35 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.suite.progress import MEASURING, RECORDING, TIMING, Progress, step_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
 
-TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers]")
+# One does not run here, and one test is of no scenario.
+TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers] or has_a_scenario")
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
-
-
-def test_each_stage_of_each_scenario_begins_once_and_has_a_number() -> None:
-    steps = [(MEASURING, "a"), (MEASURING, "b"), None, (TIMING, "a")]
-    progress = Progress(steps)
-    assert progress.begins(None) == progress.begins((TIMING, "gone")) == ""
-    assert progress.begins(steps[0]) == "[1/2] measuring a"
-    assert progress.begins(steps[0]) == ""
-    assert progress.begins(steps[1]) == "[2/2] measuring b"
-    assert progress.begins(steps[3]) == "[1/1] timing a"
-
-
-@pytest.mark.parametrize(
-    ("nodeid", "step"),
-    [
-        ("perf_tests/test_latency.py::test_latency[sd15-fp16]", (TIMING, "sd15-fp16")),
-        ("perf_tests/test_counters.py::test_counters[sd15-fp16]", (MEASURING, "sd15-fp16")),
-        ("perf_tests/test_baselines.py::test_entry", None),
-    ],
-)
-def test_a_test_begins_what_its_file_is_for(nodeid: str, step: tuple[str, str] | None) -> None:
-    assert step_of(nodeid, records=False) == step
-    assert step_of(nodeid, records=True) == (step and (RECORDING, step[1]))
 
 
 def run(folder: Path, *options: str, **environment: str) -> list[str]:
