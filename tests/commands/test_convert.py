@@ -117,13 +117,23 @@ def test_an_older_baseline_names_the_command_that_keeps_every_figure(tmp_path: P
         "schema": 3,
         "workload": "storybook",
         "device": "cpu",
-        "scenarios": {"fp16": {name: v for name, v in STORED.items() if name != "latency"}},
+        "scenarios": {
+            "fp16": {name: v for name, v in STORED.items() if name != "latency"},
+            "compiled": {
+                "component_peak_bytes": {},
+                "recorded": STORED["recorded"],
+                "counts": {"totals": {"flops": 9}},
+                "ssim": None,
+                "compilation": COMPILED,
+            },
+        },
     }
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(BaselineError, match="convert it with"):
         read_baseline(path, device_key="cpu", workload="storybook")
     assert "storybook.json: converted" in convert(tmp_path).stdout
-    entry = read_baseline(path, device_key="cpu", workload="storybook").scenarios["fp16"]
+    scenarios = read_baseline(path, device_key="cpu", workload="storybook").scenarios
+    entry, compiled = scenarios["fp16"], scenarios["compiled"]
     assert (entry.ssim, entry.component_peak_bytes) == (0.5, {"whole": 7})
     assert entry.recorded.reason == RECORDED.reason
     counts = entry.counts
@@ -144,30 +154,8 @@ def test_an_older_baseline_names_the_command_that_keeps_every_figure(tmp_path: P
     assert "copies to the device" in counts.kinds, "counted, and none"
     assert (counts.step_total(HOST_CALLS), counts.step_total("empty_cache")) == (4, 1)
     assert (counts.python, counts.host_steps) == ("3.11", 3)
-    before = path.read_bytes()
-    assert "left as it is" in convert(tmp_path).stdout
-    assert path.read_bytes() == before
-
-
-def test_counts_of_compiled_code_join_the_others_of_their_entry(tmp_path: Path) -> None:
-    counts = {"totals": {"flops": 9}}
-    entry = {
-        "component_peak_bytes": {},
-        "recorded": STORED["recorded"],
-        "counts": counts,
-        "ssim": None,
-    }
-    document = {"schema": 3, "workload": "w", "device": "cpu"}
-    path = tmp_path / "w.json"
-    entries = {"compiled": {**entry, "compilation": COMPILED}, "fp32": entry}
-    path.write_text(json.dumps({**document, "scenarios": entries}), encoding="utf-8")
-    with pytest.raises(BaselineError, match="convert it with"):
-        read_baseline(path, device_key="cpu", workload="w")
-    assert "w.json: converted" in convert(tmp_path).stdout
-    scenarios = read_baseline(path, device_key="cpu", workload="w").scenarios
-    assert scenarios["fp32"].compiled is None
-    found = scenarios["compiled"]
-    assert {row: number.in_all for row, number in found.counts.rows.items()} == {
+    assert entry.compiled is None
+    assert {row: number.in_all for row, number in compiled.counts.rows.items()} == {
         Row(FLOPS): 9,
         Row(GRAPHS): 2,
         Row(BREAKS, FIRST): 0,
@@ -180,10 +168,13 @@ def test_counts_of_compiled_code_join_the_others_of_their_entry(tmp_path: Path) 
         Row(GUARDS, "wider", "0/1: a guard"): 1,
         Row(GUARDS, "wider", "0/2: another one"): 1,
     }
-    assert found.counts.torch == "2.13"
-    assert found.compiled == replace(
+    assert compiled.counts.torch == "2.13"
+    assert compiled.compiled == replace(
         RECORDED, commit="", software=COMPILED["software"], reason="compiled"
     )
+    before = path.read_bytes()
+    assert "left as it is" in convert(tmp_path).stdout
+    assert path.read_bytes() == before
 
 
 def test_a_file_that_cannot_be_read_is_left_and_named(tmp_path: Path) -> None:
