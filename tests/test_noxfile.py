@@ -177,11 +177,25 @@ def test_everything_that_measures_runs_in_one_environment(
 
 
 @pytest.mark.long
-def test_sessions_share_what_one_installed(toy: Project) -> None:
+def test_sessions_share_what_one_or_a_user_installed_until_requirements_change(
+    toy: Project,
+) -> None:
     told, words = toy.nox("-s", "perf", "refresh", "compare", "bisect")
-    assert len({python for python, _, _ in told}) == 1
-    assert len(told) == 4
+    [python] = {python for python, _, _ in told}
+    assert [version for _, version, _ in told] == ["1.0"] * 4
     assert words.count("pip install") == 1
+    toy.install(python, "2.0")
+    told, words = toy.nox("-s", "perf", "refresh")
+    assert [version for _, version, _ in told] == ["2.0", "2.0"]
+    assert "pip install" not in words
+    (toy.folder / "constraints.txt").write_text("# changed\n", encoding="utf-8")
+    [[_, unchanged, _]], _ = toy.nox("--no-install", "-s", "perf")
+    assert unchanged == "2.0"
+    told, words = toy.nox("-s", "perf")
+    assert told == [[python, "1.0", ["perf_tests"]]]
+    assert "requirements changed" in words
+    _, words = toy.nox("-s", "perf")
+    assert "pip install" not in words
 
 
 @pytest.mark.long
@@ -205,30 +219,6 @@ def test_a_terminated_session_ends_what_it_runs_as_ctrl_c_does(toy: Project) -> 
         next(line for line in nox.stdout if line == "started\n")
         nox.terminate()
         assert "in order" in nox.communicate(timeout=300)[0]
-
-
-@pytest.mark.long
-def test_what_a_user_installs_is_measured_and_accepted(toy: Project) -> None:
-    [[python, version, _]], _ = toy.nox("-s", "perf")
-    assert version == "1.0"
-    toy.install(python, "2.0")
-    told, words = toy.nox("-s", "perf", "refresh")
-    assert [version for _, version, _ in told] == ["2.0", "2.0"]
-    assert "pip install" not in words
-
-
-@pytest.mark.long
-def test_changed_requirements_are_installed_once_and_said(toy: Project) -> None:
-    [[python, _, _]], _ = toy.nox("-s", "perf")
-    toy.install(python, "2.0")
-    (toy.folder / "constraints.txt").write_text("# changed\n", encoding="utf-8")
-    [[_, unchanged, _]], words = toy.nox("--no-install", "-s", "perf")
-    assert unchanged == "2.0"
-    told, words = toy.nox("-s", "perf")
-    assert told == [[python, "1.0", ["perf_tests"]]]
-    assert "requirements changed" in words
-    _, words = toy.nox("-s", "perf")
-    assert "pip install" not in words
 
 
 @pytest.mark.long
