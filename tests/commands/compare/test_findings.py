@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import pytest
-
 from fixtures.commands.compare.comparing import Compared
 from fixtures.commands.compare.figures import figures_of, not_run
 from fixtures.commands.compare.findings import findings_of
@@ -363,51 +361,38 @@ def test_a_peak_is_told_by_what_is_alive_then_and_by_the_operations_of_that_modu
     assert "alive at the peak: x weights +2.00 GiB" in causes(side(), weights), "made by none"
 
 
-def test_fewer_calls_of_a_component_fail_and_nothing_is_a_gain() -> None:
-    """Guidance that is silently off."""
-    less = {"aten::mm in Attention": 500}
-    half = side(less, 500, flops=50_000, calls={"denoiser (batch of 1)": 3})
-    [one] = found(("fp32", side(), half))
-    assert one.outcome is Outcome.REGRESSION
-    assert one.cause == "calls of denoiser (batch of 1) +3, calls of denoiser (batch of 2) -3"
-    assert "flops -50.0 %" in one.moved
+def test_other_calls_of_a_component_fail_with_the_work_that_they_are() -> None:
+    """Fewer, as where guidance is silently off, and as many samples in more; memory is a gain."""
+    base = side(alive={"denoiser made float16 in Attention": 2 * GIB})
+    less, more = ({"aten::mm in Attention": number} for number in (500, 1500))
+    alone = {"denoiser (batch of 1)": STEPS}
+    [fewer] = found(("fp32", side(), side(less, 500, flops=50_000, calls=alone)))
+    assert fewer.outcome is Outcome.REGRESSION
+    assert fewer.cause == "calls of denoiser (batch of 1) +3, calls of denoiser (batch of 2) -3"
+    assert "flops -50.0 %" in fewer.moved
+    alone, alive = {"denoiser (batch of 1)": 6}, {"denoiser made float16 in Attention": GIB}
+    calls, memory = found(("fp32", base, side(more, calls=alone, alive=alive)))
+    assert calls.cause == "calls of denoiser (batch of 1) +6, calls of denoiser (batch of 2) -3"
+    assert "operations +50.0 %" in calls.moved
+    assert memory.outcome is Outcome.IMPROVEMENT
 
 
-@pytest.mark.parametrize(
-    ("more", "halves", "singles", "said"),
-    [
-        (
-            CLONES,
-            900,
-            100,
-            [
-                "regression: compute (float32) from zero; nothing that was counted explains it; "
-                "also changed: clone +60 in ResnetBlock2D",
-                "regression: clone +60 in ResnetBlock2D: operations +6.0 %",
-                "within limits: compute (float16) -10.0 %; nothing that was counted explains it; "
-                "also changed: clone +60 in ResnetBlock2D",
-            ],
-        ),
-        (
-            {"aten::mm in Attention": 1060},
-            1000,
-            60,
-            ["regression: mm +60 in Attention: operations +6.0 %, compute (float32) from zero"],
-        ),
-    ],
-)
-def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain(
-    more: Mapping[str, int], halves: int, singles: int, said: list[str]
-) -> None:
-    records = record("fp32", side()), record("fp32", side(more))
-    dtypes = ({"float16": 1000}, {"float16": halves, "float32": singles})
-    before, now = (
-        replace(one, counts=one.counts.beside(counted(compute=by_dtype)))
-        for one, by_dtype in zip(records, dtypes, strict=True)
-    )
-    case = SideCase(before.id, entry(counts=before.counts), {})
-    figures = figures_of(Sides(case, before, now, Limits(steps=STEPS)), ("counts",))
-    assert told(findings_of(Compared(run_record(before), run_record(now), figures))) == said
+def test_what_computes_in_another_dtype_is_no_clone_s_and_no_gain() -> None:
+    def computing(more: Mapping[str, int], **dtypes: int) -> Side:
+        return side(more, work=host_calls().beside(counted(compute=dtypes)))
+
+    before = computing({}, float16=1000)
+    clones = computing(CLONES, float16=900, float32=100)
+    beside = "nothing that was counted explains it; also changed: clone +60 in ResnetBlock2D"
+    assert told(found(("fp32", before, clones))) == [
+        f"regression: compute (float32) from zero; {beside}",
+        "regression: clone +60 in ResnetBlock2D: operations +6.0 %",
+        f"within limits: compute (float16) -10.0 %; {beside}",
+    ]
+    products = computing({"aten::mm in Attention": 1060}, float16=1000, float32=60)
+    assert told(found(("fp32", before, products))) == [
+        "regression: mm +60 in Attention: operations +6.0 %, compute (float32) from zero"
+    ]
 
 
 def test_weights_are_part_of_every_peak_and_one_finding() -> None:
@@ -446,19 +431,6 @@ def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> N
             "alive at the peak: vae made float16 -9.00 GiB in Decoder"
         ),
     }
-
-
-def test_as_many_samples_in_more_calls_are_more_work_and_memory_is_a_gain() -> None:
-    base = side(alive={"denoiser made float16 in Attention": 2 * GIB})
-    head = side(
-        {"aten::mm in Attention": 1500},
-        calls={"denoiser (batch of 1)": 2 * STEPS},
-        alive={"denoiser made float16 in Attention": GIB},
-    )
-    calls, memory = found(("fp32", base, head))
-    assert calls.cause == "calls of denoiser (batch of 1) +6, calls of denoiser (batch of 2) -3"
-    assert "operations +50.0 %" in calls.moved
-    assert memory.outcome is Outcome.IMPROVEMENT
 
 
 def test_calls_of_each_component_are_a_cause_of_their_own() -> None:
