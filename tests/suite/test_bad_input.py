@@ -21,6 +21,7 @@ from fixtures.records.run import RESULTS
 from fixtures.settings import REPOSITORY
 from fixtures.suite.session import PerfSession
 from fixtures.worker.protocol import Facts
+from tests.suite.test_judged import run
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
 from tests.support.running import own_environment, run_here, run_suite
@@ -135,10 +136,7 @@ def test_a_corrupt_baseline_fails_and_says_what_to_do(
     baselines = shutil.copytree(recorded, tmp_path / "baselines")
     corrupt(baselines / fake_bench.KEY / "storybook.json")
     expression = "test_entry_has_a_scenario or (test_scenario_has and [storybook-fp32])"
-    result = run_suite(
-        *(*fake_bench.OPTIONS, "-k", expression, "--perf-baselines", str(baselines)),
-        "--show-capture=no",
-    )
+    result = run(baselines, "-k", expression, "--show-capture=no")
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     for sentence in sentences:
         assert sentence in result.stdout
@@ -209,7 +207,7 @@ def interrupted(ready: Callable[[str], bool], *arguments: str, **environment: st
     command = [sys.executable, "-m", "pytest", "perf_tests", "-v", *REFRESH, *arguments]
     # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    run = subprocess.Popen(
+    refresh = subprocess.Popen(
         command,
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
@@ -218,17 +216,17 @@ def interrupted(ready: Callable[[str], bool], *arguments: str, **environment: st
         env={**own_environment(), **environment},
     )
     signal.signal(signal.SIGINT, before)
-    with run:
-        assert run.stdout is not None
-        next(line for line in run.stdout if ready(line))
-        run.send_signal(signal.SIGINT)
-        output = run.communicate(timeout=60)[0]
+    with refresh:
+        assert refresh.stdout is not None
+        next(line for line in refresh.stdout if ready(line))
+        refresh.send_signal(signal.SIGINT)
+        output = refresh.communicate(timeout=60)[0]
     # pytest ends with its code for an interrupt, or the interpreter with the signal itself; or with
     # pytest's own failure, where it cannot render the traceback.
     expected: tuple[int, ...] = (pytest.ExitCode.INTERRUPTED, -signal.SIGINT)
     if f"TypeError: {fake_bench.UNRENDERED}" in output:
         expected = (pytest.ExitCode.TESTS_FAILED,)
-    assert run.returncode in expected, output
+    assert refresh.returncode in expected, output
     assert "No baseline was written" in output
     return output
 

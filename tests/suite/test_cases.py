@@ -65,16 +65,12 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.timing == timing_of(FP16, FakeDevice())
     assert case.sessions == case.own_sessions == list(mine.latency)
     assert case.half_precision
+    assert case.memory_source == "ledger"
+    assert f"torch 2.12.0 -> {software_versions()['torch']}" in found.changed(case)
     assert found.run.notes == []
-
-
-@pytest.mark.parametrize(
-    ("technique", "source"), [("fp16", "ledger"), ("torch_compile", "profiler")]
-)
-def test_compiled_code_has_its_peaks_from_the_profiler(
-    technique: str, source: str, tmp_path: Path
-) -> None:
-    assert cases(tmp_path, {}).case(find_scenario("storybook", technique)).memory_source == source
+    compiled = found.case(FP16.with_technique("torch_compile"))
+    assert compiled.memory_source == "profiler"
+    assert found.changed(compiled) == [], "nothing is stored of it"
 
 
 def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_without_harm(
@@ -247,14 +243,6 @@ def test_a_corrupt_baseline_is_refused(tmp_path: Path) -> None:
     found.store.path("fake", "storybook").write_text("", encoding="utf-8")
     with pytest.raises(BaselineError, match="is empty"):
         found.case(FP16)
-
-
-def test_packages_that_changed_since_are_named(tmp_path: Path) -> None:
-    found = cases(tmp_path, {"fp16": stored()})
-    now = software_versions()
-    changed = found.changed(found.case(FP16))
-    assert f"torch 2.12.0 -> {now['torch']}" in changed
-    assert found.changed(found.case(FP16.with_technique("bf16"))) == []
 
 
 @pytest.mark.parametrize(

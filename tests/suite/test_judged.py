@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path
     store(tmp_path, "simulated", "bf16")
     result = run(tmp_path, "-k", f"{BF16} or [storybook-fp32]", "-rf", FAKE_PALE="storybook-fp32")
     assert failed_tests(result) == ["test_visual_equivalence[storybook-fp32]"]
-    assert "the image differs from the frozen reference's: image difference" in result.stdout
+    assert "the image differs from the frozen reference's: image difference 5.1" in result.stdout
     assert "differs from the baseline's" not in result.stdout
     assert "2 judged: 1 passed, 1 failed, 0 undecided; latency judged for 0 of 2;" in result.stdout
     without = (
@@ -85,35 +86,44 @@ def test_a_scenario_without_an_entry_fails_once_and_its_wrong_image_besides(tmp_
     ]
     assert "no baseline is stored for" not in result.stdout
     assert "nothing recorded here yet" not in result.stdout
+    # Where nobody else says so the figure itself fails.
+    alone = run(tmp_path, "-k", f"{BF16} and test_counters", "--perf-strict", "-rf")
+    assert failed_tests(alone) == ["test_counters[storybook-bf16]"]
+    assert "no baseline is stored for its counts; accept it with: " in alone.stdout
 
 
-def test_where_nobody_else_says_so_a_figure_without_a_baseline_fails(tmp_path: Path) -> None:
-    result = run(tmp_path, "-k", f"{BF16} and test_counters", "--perf-strict", "-rf")
-    assert failed_tests(result) == ["test_counters[storybook-bf16]"]
-    assert "no baseline is stored for its counts; accept it with: " in result.stdout
-
-
-def test_a_run_says_which_latencies_it_judged_and_what_fails_alone(recorded: Path) -> None:
-    result = run(recorded, "-k", BF16, "-rf", FAKE_CALLS="storybook-bf16")
-    said = "1 judged: 0 passed, 1 failed, 0 undecided; latency judged for 1 of 1, limit "
+def test_each_fault_fails_one_test_and_is_in_the_table_and_on_github_an_annotation(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "src/diffusers/models/a.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("")
+    monkeypatch.setattr(plugin, "editable_checkouts", lambda: [tmp_path])
+    result = run(
+        recorded,
+        *("-k", f"{BF16} or [storybook-fp32] or [storybook-sdpa]", "-rf", "--show-capture=no"),
+        **{"GITHUB_ACTIONS": "true", "FAKE_CALLS": "storybook-bf16"},
+        **{"FAKE_PALE": "storybook-fp32", "FAKE_RAISES": "storybook-sdpa"},
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert sorted(failed_tests(result)) == [
+        "test_activation[storybook-sdpa]",
+        "test_host_calls[storybook-bf16]",
+        "test_visual_equivalence[storybook-fp32]",
+    ]
+    said = "3 judged: 0 passed, 3 failed, 0 undecided; latency judged for 2 of 3, limit "
     assert said in result.stdout
     assert "storybook (weights: embedded) on fake" in result.stdout
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert failed_tests(result) == ["test_host_calls[storybook-bf16]"]
     assert "(+50) FAIL" in result.stdout
     assert "bf16: regression: host calls: " in result.stdout
     assert "+50 a step" in result.stdout
-
-
-def test_other_weights_are_never_judged_by_an_entry(tmp_path: Path) -> None:
-    weights = ("--perf-weights", "random", "-k", f"{BF16} and not test_latency")
-    record = ("--perf-update-baselines", "--perf-reason", "test")
-    recorded = run(tmp_path, *weights, *record)
-    assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
-    assert "storybook (weights: random) on fake, weights random" in recorded.stdout
-    assert [path.name[:17] for path in tmp_path.rglob("*.json")] == ["storybook@random-"]
-    again = run(tmp_path, *weights, "-k", f"{BF16} and not test_latency or orphan")
-    assert again.returncode == pytest.ExitCode.OK, again.stdout
+    for whose in ("frozen reference", "baseline"):
+        assert re.search(rf"storybook-fp32: .*differs from the {whose}'s: .*limit", result.stdout)
+    assert "changed since the baseline: no package version" in result.stdout
+    where = "file=src/diffusers/models/a.py,line=12"
+    title = "storybook-sdpa%3A broken (activation)"
+    (line,) = (line for line in result.stdout.splitlines() if where in line)
+    assert line.startswith(f"::error {where},title={title}::storybook-sdpa: raised E (")
 
 
 # Nothing was judged
@@ -199,29 +209,6 @@ def test_what_no_shard_has_is_a_mistake(tmp_path: Path) -> None:
     assert result.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, result.stdout
     assert "did you mean storybook-bf16" in result.stdout
     assert "is empty" not in result.stdout
-
-
-# On GitHub
-
-
-def test_on_github_a_failure_is_an_annotation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = tmp_path / "src/diffusers/models/a.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("")
-    monkeypatch.setattr(plugin, "editable_checkouts", lambda: [tmp_path])
-    result = run(
-        tmp_path,
-        *("-k", f"test_counters and {BF16}"),
-        GITHUB_ACTIONS="true",
-        FAKE_RAISES="storybook-bf16",
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    (line,) = (line for line in result.stdout.splitlines() if line.startswith("::"))
-    where = "file=src/diffusers/models/a.py,line=12"
-    title = "storybook-bf16%3A broken (activation)"
-    assert line.startswith(f"::error {where},title={title}::storybook-bf16: raised E (")
 
 
 # A failure while a fixture measures

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.suite.test_judged import run as judged
 from tests.support import fake_bench
-from tests.support.running import run_here, run_suite
+from tests.support.running import run_here
 
 # One does not run here, and one test is of no scenario.
 TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers] or has_a_scenario")
@@ -17,8 +18,7 @@ RECORD = ("--perf-update-baselines", "--perf-reason", "test")
 
 def run(folder: Path, *options: str, **environment: str) -> list[str]:
     """The lines of a fake run against the folder's baselines."""
-    arguments = (*fake_bench.OPTIONS, "--perf-baselines", str(folder), *TWO, *options)
-    return run_suite(*arguments, **environment).stdout.splitlines()
+    return judged(folder, *TWO, *options, **environment).stdout.splitlines()
 
 
 def begun(lines: list[str]) -> list[str]:
