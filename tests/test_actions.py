@@ -174,11 +174,15 @@ def test_what_a_workflow_installs_goes_into_the_environment_that_is_measured(
 def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     do: Do, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GITHUB_REF", "refs/pull/4711/merge")
     workspace = tmp_path / "GITHUB_WORKSPACE"
+    for reference in ("refs/heads/main", "refs/pull/1;id/merge", ""):
+        monkeypatch.setenv("GITHUB_REF", reference)
+        do("perf", "perf")
+        assert not list((workspace / "performance").iterdir()), "only a pull request has a number"
+    monkeypatch.setenv("GITHUB_REF", "refs/pull/4711/merge")
     (workspace / "my head").mkdir()
     sides = {"base": "diffusers==0.36.0 torch==2.12.0", "head": "'my head' transformers"}
-    (command,) = do("compare", "compare", select=NASTY, **sides)
+    *_, command = do("compare", "compare", select=NASTY, **sides)
     options = parsed(command[command.index("--") + 1 :], None)
     assert options.base == ["diffusers==0.36.0", "torch==2.12.0"]
     assert options.head == [str(workspace / "my head"), "transformers"]
@@ -187,15 +191,6 @@ def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     report = workspace / "performance"
     assert options.perf_report == str(report)
     assert (report / "pull-request").read_text() == "4711\n"
-
-
-@pytest.mark.parametrize("reference", ["refs/heads/main", "refs/pull/1;id/merge", ""])
-def test_only_a_pull_request_has_a_number(
-    reference: str, do: Do, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_REF", reference)
-    do("perf", "perf")
-    assert not list((tmp_path / "GITHUB_WORKSPACE" / "performance").iterdir())
 
 
 def test_packages_are_for_the_device_unless_the_runner_says_otherwise(

@@ -65,6 +65,10 @@ def test_a_catalogue_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     load([path, path.name, f"../{tmp_path.name}/{path.name}"])
     load(loaded())
     assert loaded() == (str(path),)
+    init = written(tmp_path / "own_package", "from .own import besides\n", "__init__.py")
+    written(tmp_path / "own_package", TECHNIQUE.replace("warmed", "besides"), "own.py")
+    load([init, tmp_path / "own_package"])
+    assert loaded() == (str(path), str(tmp_path / "own_package"))
 
 
 def test_a_package_imports_its_own_modules_and_a_file_what_lies_beside_it(tmp_path: Path) -> None:
@@ -81,13 +85,6 @@ def test_a_package_imports_its_own_modules_and_a_file_what_lies_beside_it(tmp_pa
     load([tmp_path / "own_package", written(tmp_path, more, "own_file.py")])
     assert {"warmed", "besides"} < CATALOGUE.techniques.keys()
     assert "storybook-tiny" in WORKLOADS
-
-
-def test_an_init_file_names_its_package(tmp_path: Path) -> None:
-    written(tmp_path / "own_package", "from .own_techniques import warmed\n", "__init__.py")
-    written(tmp_path / "own_package", TECHNIQUE, "own_techniques.py")
-    load([tmp_path / "own_package" / "__init__.py", tmp_path / "own_package"])
-    assert loaded() == (str(tmp_path / "own_package"),)
 
 
 def test_a_source_can_be_any_callable(tmp_path: Path) -> None:

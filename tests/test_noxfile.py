@@ -222,17 +222,14 @@ def test_a_terminated_session_ends_what_it_runs_as_ctrl_c_does(toy: Project) -> 
 
 
 @pytest.mark.long
-def test_an_environment_whose_path_nox_shortens_is_found(toy: Project) -> None:
+def test_the_report_has_an_environment_of_its_own_also_where_nox_shortens_the_path(
+    toy: Project,
+) -> None:
     folder = "long".ljust(80, "-")
-    [[python, _, _]], words = toy.nox("--envdir", folder, "-s", "perf")
-    assert Path(python).is_relative_to(toy.folder / folder)
-    assert "virtualenv name was hashed" in words
-
-
-@pytest.mark.long
-def test_the_report_has_an_environment_of_its_own_and_explains_itself(toy: Project) -> None:
-    told, _ = toy.nox("-s", "perf", "report")
+    told, words = toy.nox("--envdir", folder, "-s", "perf", "report")
     (measuring, _, _), (rendering, _, arguments) = told
+    assert Path(measuring).is_relative_to(toy.folder / folder)
+    assert "virtualenv name was hashed" in words
     assert measuring != rendering
     assert arguments == ["--help"]
 

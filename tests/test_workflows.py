@@ -165,18 +165,14 @@ def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(
     assert said.read_text().strip() == words
 
 
-def test_what_comments_reads_what_the_comparison_uploads() -> None:
-    (compares,), (comments,) = (of["jobs"].values() for of in (COMPARES, COMMENTS))
-    inputs = content(DOCUMENTED.parents[1] / ".github/actions/compare/action.yml")["inputs"]
-    assert "report" not in compares["steps"][-1]["with"]
-    assert comments["steps"][0]["with"]["name"] == inputs["report"]["default"]
-
-
-def test_the_documented_comparison_is_of_scenarios_that_there_are() -> None:
-    (job,) = COMPARES["jobs"].values()
+def test_the_documented_comparison_is_of_scenarios_that_there_are_and_its_report_is_read() -> None:
+    (job,), (comments,) = (of["jobs"].values() for of in (COMPARES, COMMENTS))
     (inputs,) = (
         step["with"] for step in job["steps"] if "actions/compare@" in step.get("uses", "")
     )
+    declared = content(DOCUMENTED.parents[1] / ".github/actions/compare/action.yml")["inputs"]
+    assert "report" not in inputs
+    assert comments["steps"][0]["with"]["name"] == declared["report"]["default"]
     known = {one.id for one in scenarios(KNOWN_WORKLOADS)}
     named = re.findall(r"\[(.+?)\]", inputs["select"])
     assert named
