@@ -102,8 +102,10 @@ def test_each_fault_fails_one_test_and_is_in_the_table_and_on_github_an_annotati
     result = run(
         recorded,
         *("-k", f"{BF16} or [storybook-fp32] or [storybook-sdpa]", "-rf", "--show-capture=no"),
-        **{"GITHUB_ACTIONS": "true", "FAKE_CALLS": "storybook-bf16"},
-        **{"FAKE_PALE": "storybook-fp32", "FAKE_RAISES": "storybook-sdpa"},
+        GITHUB_ACTIONS="true",
+        FAKE_CALLS="storybook-bf16",
+        FAKE_PALE="storybook-fp32",
+        FAKE_RAISES="storybook-sdpa",
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert sorted(failed_tests(result)) == [

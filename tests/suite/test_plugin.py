@@ -1,4 +1,4 @@
-"""Every latency is a comparison; pytest-benchmark makes a folder only where it stores some."""
+"""pytest-benchmark runs and reports the candidate's rounds; every latency is a comparison."""
 
 from __future__ import annotations
 
@@ -9,10 +9,32 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 from fixtures.settings import REPOSITORY
 from fixtures.suite.judging import latencies_of
+from fixtures.suite.latency import FinishedRounds
 from tests.support.running import own_environment
+
+ROUNDS = FinishedRounds((1.5, 2.0, 2.5))
+
+
+@pytest.fixture
+def enabled(benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch) -> BenchmarkFixture:
+    """pytest-benchmark's own fixture, enabled whatever the command line says, and not reported."""
+    monkeypatch.setattr(benchmark, "disabled", False)
+    monkeypatch.setattr(benchmark, "_add_stats", lambda stats: None)
+    return benchmark
+
+
+@pytest.mark.benchmark(timer=ROUNDS)
+def test_the_rounds_that_are_reported_are_those_of_the_sample(enabled: BenchmarkFixture) -> None:
+    enabled.pedantic(ROUNDS.next_round, rounds=len(ROUNDS.rounds_s), iterations=1)
+    assert enabled.stats is not None
+    assert enabled.stats.stats.data == [*ROUNDS.rounds_s]
+
+
+# Comparisons
 
 
 def item(path: str, *fixtures: str) -> pytest.Item:

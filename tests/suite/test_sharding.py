@@ -41,7 +41,11 @@ def test_every_scenario_is_in_one_shard_with_what_it_is_compared_with(
         assert part == {one.id for one in FOUND if NAMES[one.id] in together}
 
 
-@pytest.mark.parametrize(("costs", "fullest"), [([3, 3, 2, 2, 2], 7), ([1, 1, 1, 1, 2], 3)])
+@pytest.mark.parametrize(
+    ("costs", "fullest"),
+    # The dearest comes last as they are found, and by name.
+    [([3, 3, 2, 2, 2], 7), ([1, 1, 1, 1, 2], 3), ([1, 2, 1, 1, 1], 3)],
+)
 def test_the_dearest_goes_first_and_to_the_shard_that_has_least_to_do(
     costs: list[int], fullest: int
 ) -> None:
