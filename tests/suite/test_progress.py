@@ -13,6 +13,8 @@ from tests.support.running import run_here
 
 # One does not run here, and one test is of no scenario.
 TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers] or has_a_scenario")
+TABLE = "Name (time in"
+"""Of pytest-benchmark."""
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
 
 
@@ -48,19 +50,17 @@ def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: 
     assert lines.index(f"failed: {test}") < timing[0]
     assert any(line.startswith(f"FAILED {test} - ") for line in lines)  # pytest's own, at the end
     assert not any(re.match(r"perf_tests/\S+ [.sF]+", line) for line in lines)  # no dots
+    assert not any(TABLE in line for line in lines)
 
 
-def test_nothing_is_said_with_q_and_pytest_says_its_own_with_v(recorded: Path) -> None:
+def test_nothing_is_said_with_q_and_what_pytest_says_itself_where_it_is_asked_for(
+    recorded: Path,
+) -> None:
     assert not begun(run(recorded, "-q"))
-    lines = run(recorded, "-v")
+    lines = run(recorded, "-v", "--benchmark-sort=name")
     assert not begun(lines)
     assert any("test_latency[storybook-sdpa] PASSED" in line for line in lines)
-
-
-def test_the_table_of_pytest_benchmark_is_shown_where_it_is_asked_for(recorded: Path) -> None:
-    assert not any("Name (time in" in line for line in run(recorded))
-    asked = run(recorded, "--benchmark-sort=name")
-    assert any("Name (time in" in line for line in asked)
+    assert any(TABLE in line for line in lines)
 
 
 @pytest.mark.long

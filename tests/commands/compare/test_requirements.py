@@ -40,6 +40,8 @@ def test_several_packages_in_one_word_or_in_many() -> None:
     packages = Requirements.parse(["diffusers==0.36.0 torch==2.12.0"])
     assert packages == Requirements.parse(["diffusers==0.36.0", "torch==2.12.0"])
     assert packages.names == {"diffusers", "torch"}
+    on_the_net = Requirements.parse(["diffusers @ git+https://example.com/d@main"])
+    assert on_the_net.transformers() == [], "nothing is known of it"
 
 
 @pytest.mark.parametrize(
@@ -61,10 +63,6 @@ def test_a_checkout_has_its_version_and_goes_with_what_both_its_neighbours_do(
     assert requirements.folders == [tmp_path / "my checkout"]
     assert requirements.texts[0].startswith("diffusers @ file://")
     assert requirements.transformers() == good
-
-
-def test_of_a_place_on_the_net_nothing_is_known() -> None:
-    assert Requirements.parse(["diffusers @ git+https://example.com/d@main"]).transformers() == []
 
 
 @pytest.mark.parametrize(
