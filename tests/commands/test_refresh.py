@@ -354,6 +354,8 @@ def stored_on(*kinds: Mapping[str, Any], **changes: Any) -> Entry:
         (stored_on(ELSEWHERE, HERE), [0, 1]),
         # The oldest of a kind makes room.
         (stored_on(*[HERE, ELSEWHERE] * SESSIONS), [*range(1, 2 * SESSIONS)]),
+        # Of a machine of which nothing is known they are of another kind.
+        (stored_on(*[{}] * SESSIONS), [*range(SESSIONS)]),
         # Of other work or of another call none of any kind stays.
         (stored_on(ELSEWHERE, HERE, counts=counts(mm=11)), []),
         (stored_on(latency=[session(kind, timing={"steps": 1}) for kind in (ELSEWHERE, HERE)]), []),
