@@ -29,15 +29,12 @@ REQUIREMENTS = ("pyproject.toml", "constraints.txt", "noxfile.py")
 NASTY = 'sd15\'; $(touch x) `id` "$HOME" && exit #'
 
 
-def content(name: str) -> dict[str, Any]:
-    found = yaml.safe_load(ACTIONS[name].read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+def content(name: str) -> Any:
+    return yaml.safe_load(ACTIONS[name].read_text(encoding="utf-8"))
 
 
 def steps(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = content(name)["runs"]["steps"]
-    return found
+    return list(content(name)["runs"]["steps"])
 
 
 def workflows() -> Iterator[tuple[str, dict[Any, Any]]]:
@@ -62,16 +59,14 @@ def used() -> list[tuple[str, str, dict[str, str]]]:
 
 
 @pytest.mark.parametrize("name", ["perf", "compare"])
-def test_every_input_is_declared_described_and_of_use(name: str) -> None:
+def test_an_input_is_described_of_use_and_no_word_of_a_shell_and_a_report_is_always_there(
+    name: str,
+) -> None:
     action = content(name)
     assert set(INPUT.findall(str(action["runs"]))) == action["inputs"].keys()
     for one in action["inputs"].values():
         assert one["description"]
         assert one.get("required", False) != ("default" in one)
-
-
-@pytest.mark.parametrize("name", ["perf", "compare"])
-def test_no_word_of_a_workflow_is_a_word_of_a_shell(name: str) -> None:
     scripts = [step["run"] for step in steps(name) if "run" in step]
     assert scripts
     for script in scripts:
@@ -79,6 +74,9 @@ def test_no_word_of_a_workflow_is_a_word_of_a_shell(name: str) -> None:
         subprocess.run(["bash", "-n", "-c", script], check=True)
     for step in steps(name):
         assert ("run" in step) == ("shell" in step)
+    last = steps(name)[-1]
+    assert last["uses"].startswith("actions/upload-artifact@")
+    assert last["if"] == "always()"
 
 
 def test_workflows_and_pages_pass_what_the_actions_take() -> None:
@@ -98,13 +96,6 @@ def test_what_a_workflow_installs_is_in_no_cache() -> None:
     assert order[saved - 1].endswith(" environment")
     assert order[saved + 1].endswith(" perf")
     assert not [what for what in order if what.startswith("actions/cache@")]
-
-
-@pytest.mark.parametrize("name", ["perf", "compare"])
-def test_a_report_is_there_however_the_run_ends(name: str) -> None:
-    last = steps(name)[-1]
-    assert last["uses"].startswith("actions/upload-artifact@")
-    assert last["if"] == "always()"
 
 
 # What the steps run
@@ -183,11 +174,15 @@ def test_what_a_workflow_installs_goes_into_the_environment_that_is_measured(
 def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     do: Do, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GITHUB_REF", "refs/pull/4711/merge")
     workspace = tmp_path / "GITHUB_WORKSPACE"
+    for reference in ("refs/heads/main", "refs/pull/1;id/merge", ""):
+        monkeypatch.setenv("GITHUB_REF", reference)
+        do("perf", "perf")
+        assert not list((workspace / "performance").iterdir()), "only a pull request has a number"
+    monkeypatch.setenv("GITHUB_REF", "refs/pull/4711/merge")
     (workspace / "my head").mkdir()
     sides = {"base": "diffusers==0.36.0 torch==2.12.0", "head": "'my head' transformers"}
-    (command,) = do("compare", "compare", select=NASTY, **sides)
+    *_, command = do("compare", "compare", select=NASTY, **sides)
     options = parsed(command[command.index("--") + 1 :], None)
     assert options.base == ["diffusers==0.36.0", "torch==2.12.0"]
     assert options.head == [str(workspace / "my head"), "transformers"]
@@ -196,15 +191,6 @@ def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     report = workspace / "performance"
     assert options.perf_report == str(report)
     assert (report / "pull-request").read_text() == "4711\n"
-
-
-@pytest.mark.parametrize("reference", ["refs/heads/main", "refs/pull/1;id/merge", ""])
-def test_only_a_pull_request_has_a_number(
-    reference: str, do: Do, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_REF", reference)
-    do("perf", "perf")
-    assert not list((tmp_path / "GITHUB_WORKSPACE" / "performance").iterdir())
 
 
 def test_packages_are_for_the_device_unless_the_runner_says_otherwise(

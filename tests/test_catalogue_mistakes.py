@@ -137,35 +137,29 @@ def test_an_argument_of_a_workload_that_is_none_is_refused(
     assert words in refusal_at("[56]", written(tmp_path, WORKLOAD_WITH.format(mistake)))
 
 
-def test_a_workload_that_takes_no_weights_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, WORKLOAD.replace("(weights, dtype, *, values=True)", "(weights)", 1))
-    words = "'storybook-tiny' must be a function (weights, dtype, *, values=True): "
-    assert words in refusal(path)
-
-
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("text", "words"),
     [
-        ("workload", "too many positional arguments"),
-        ("workload, device, steps", "missing a required argument: 'steps'"),
+        (
+            WORKLOAD.replace("(weights, dtype, *, values=True)", "(weights)", 1),
+            "'storybook-tiny' must be a function (weights, dtype, *, values=True): ",
+        ),
+        (
+            TECHNIQUE.replace("(workload, device)", "(workload)"),
+            "must take a workload, a device and its settings: too many positional arguments.",
+        ),
+        (
+            TECHNIQUE.replace("device)", "device, steps)", 1),
+            "must take a workload, a device and its settings: missing a required argument: 'steps'",
+        ),
+        (
+            "from fixtures.techniques.registry import technique\n@technique\ndef mine(): ...\n",
+            "@technique takes its arguments by name, in parentheses, such as (family=…).",
+        ),
     ],
 )
-def test_a_technique_that_cannot_be_called_is_refused(
-    tmp_path: Path, parameters: str, words: str
-) -> None:
-    text = TECHNIQUE.replace("(workload, device)", f"({parameters})")
-    assert f"must take a workload, a device and its settings: {words}." in refusal(
-        written(tmp_path, text)
-    )
-
-
-def test_a_decorator_without_arguments_is_refused(tmp_path: Path) -> None:
-    place = written(
-        tmp_path,
-        "from fixtures.techniques.registry import technique\n@technique\ndef mine(): ...\n",
-    )
-    words = "@technique takes its arguments by name, in parentheses, such as (family=…)."
-    assert refusal(place).endswith(words)
+def test_what_cannot_be_called_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refusal(written(tmp_path, text))
 
 
 def test_names_may_be_declared_further_down_and_in_another_catalogue(tmp_path: Path) -> None:

@@ -177,11 +177,25 @@ def test_everything_that_measures_runs_in_one_environment(
 
 
 @pytest.mark.long
-def test_sessions_share_what_one_installed(toy: Project) -> None:
+def test_sessions_share_what_one_or_a_user_installed_until_requirements_change(
+    toy: Project,
+) -> None:
     told, words = toy.nox("-s", "perf", "refresh", "compare", "bisect")
-    assert len({python for python, _, _ in told}) == 1
-    assert len(told) == 4
+    [python] = {python for python, _, _ in told}
+    assert [version for _, version, _ in told] == ["1.0"] * 4
     assert words.count("pip install") == 1
+    toy.install(python, "2.0")
+    told, words = toy.nox("-s", "perf", "refresh")
+    assert [version for _, version, _ in told] == ["2.0", "2.0"]
+    assert "pip install" not in words
+    (toy.folder / "constraints.txt").write_text("# changed\n", encoding="utf-8")
+    [[_, unchanged, _]], _ = toy.nox("--no-install", "-s", "perf")
+    assert unchanged == "2.0"
+    told, words = toy.nox("-s", "perf")
+    assert told == [[python, "1.0", ["perf_tests"]]]
+    assert "requirements changed" in words
+    _, words = toy.nox("-s", "perf")
+    assert "pip install" not in words
 
 
 @pytest.mark.long
@@ -208,56 +222,27 @@ def test_a_terminated_session_ends_what_it_runs_as_ctrl_c_does(toy: Project) -> 
 
 
 @pytest.mark.long
-def test_what_a_user_installs_is_measured_and_accepted(toy: Project) -> None:
-    [[python, version, _]], _ = toy.nox("-s", "perf")
-    assert version == "1.0"
-    toy.install(python, "2.0")
-    told, words = toy.nox("-s", "perf", "refresh")
-    assert [version for _, version, _ in told] == ["2.0", "2.0"]
-    assert "pip install" not in words
-
-
-@pytest.mark.long
-def test_changed_requirements_are_installed_once_and_said(toy: Project) -> None:
-    [[python, _, _]], _ = toy.nox("-s", "perf")
-    toy.install(python, "2.0")
-    (toy.folder / "constraints.txt").write_text("# changed\n", encoding="utf-8")
-    [[_, unchanged, _]], words = toy.nox("--no-install", "-s", "perf")
-    assert unchanged == "2.0"
-    told, words = toy.nox("-s", "perf")
-    assert told == [[python, "1.0", ["perf_tests"]]]
-    assert "requirements changed" in words
-    _, words = toy.nox("-s", "perf")
-    assert "pip install" not in words
-
-
-@pytest.mark.long
-def test_an_environment_whose_path_nox_shortens_is_found(toy: Project) -> None:
+def test_the_report_has_an_environment_of_its_own_also_where_nox_shortens_the_path(
+    toy: Project,
+) -> None:
     folder = "long".ljust(80, "-")
-    [[python, _, _]], words = toy.nox("--envdir", folder, "-s", "perf")
-    assert Path(python).is_relative_to(toy.folder / folder)
-    assert "virtualenv name was hashed" in words
-
-
-@pytest.mark.long
-def test_the_report_has_an_environment_of_its_own_and_explains_itself(toy: Project) -> None:
-    told, _ = toy.nox("-s", "perf", "report")
+    told, words = toy.nox("--envdir", folder, "-s", "perf", "report")
     (measuring, _, _), (rendering, _, arguments) = told
+    assert Path(measuring).is_relative_to(toy.folder / folder)
+    assert "virtualenv name was hashed" in words
     assert measuring != rendering
     assert arguments == ["--help"]
 
 
 def test_a_report_and_lint_install_no_torch() -> None:
-    report = closure(project.dependency_groups(PYPROJECT, "report"))
-    assert {"pydantic", "jinja2"} <= report
-    assert "torch" not in report
-    lint = project.dependency_groups(PYPROJECT, "lint")
-    assert not {"torch", "diffusers"} & {Requirement(one).name for one in lint}
-
-
-def test_the_group_of_a_report_states_the_project_s_ranges() -> None:
     requirements = project.dependency_groups(PYPROJECT, "report")
     assert set(requirements) <= set(PYPROJECT["project"]["dependencies"])
+    report = closure(requirements)
+    assert {"pydantic", "jinja2"} <= report
+    assert "torch" not in report
+    assert "torch" in closure(["accelerate"])
+    lint = project.dependency_groups(PYPROJECT, "lint")
+    assert not {"torch", "diffusers"} & {Requirement(one).name for one in lint}
 
 
 def test_a_report_imports_only_what_its_environment_has() -> None:
@@ -281,10 +266,6 @@ def test_a_report_imports_only_what_its_environment_has() -> None:
     }
     assert "pydantic" in imported
     assert imported & declared <= report
-
-
-def test_the_closure_of_the_project_has_torch() -> None:
-    assert "torch" in closure(["accelerate"])
 
 
 def closure(requirements: Iterable[str]) -> set[str]:

@@ -19,26 +19,19 @@ def parsed(*arguments: str) -> argparse.Namespace:
 def test_what_is_given_is_taken_and_the_rest_is_as_by_default() -> None:
     found = settings_of(parsed("--perf-device", "cpu", "--perf-workload", "storybook"))
     assert found == Settings(device="cpu", workloads=("storybook",), budget_s=3600.0)
+    again = settings_of(parsed("--perf-workload", "sdxl"))
+    assert again.workloads == ("sdxl",), "not what another call was given besides"
 
 
-def test_every_option_of_the_suite_can_be_offered() -> None:
+def test_every_option_of_the_suite_can_be_offered_and_explained_otherwise() -> None:
     parser = argparse.ArgumentParser()
-    add_options(parser, [option.name for option in OPTIONS])
+    own_help = {"--perf-report": "a folder for power.json"}
+    add_options(parser, [option.name for option in OPTIONS], own_help=own_help)
     assert settings_of(parser.parse_args([])) == Settings()
     said = " ".join(parser.format_help().split())
     for option in OPTIONS:
         assert option.name in said
-
-
-def test_workloads_do_not_pile_up_over_calls() -> None:
-    assert settings_of(parsed("--perf-workload", "sd15")).workloads == ("sd15",)
-    assert settings_of(parsed("--perf-workload", "sdxl")).workloads == ("sdxl",)
-
-
-def test_a_command_may_explain_an_option_itself() -> None:
-    parser = argparse.ArgumentParser()
-    add_options(parser, ["--perf-report"], own_help={"--perf-report": "a folder for power.json"})
-    assert "a folder for power.json" in parser.format_help()
+    assert "a folder for power.json" in said
 
 
 def test_a_wrong_value_is_blamed_on_the_option_that_was_given() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,16 +65,12 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.timing == timing_of(FP16, FakeDevice())
     assert case.sessions == case.own_sessions == list(mine.latency)
     assert case.half_precision
+    assert case.memory_source == "ledger"
+    assert f"torch 2.12.0 -> {software_versions()['torch']}" in found.changed(case)
     assert found.run.notes == []
-
-
-@pytest.mark.parametrize(
-    ("technique", "source"), [("fp16", "ledger"), ("torch_compile", "profiler")]
-)
-def test_compiled_code_has_its_peaks_from_the_profiler(
-    technique: str, source: str, tmp_path: Path
-) -> None:
-    assert cases(tmp_path, {}).case(find_scenario("storybook", technique)).memory_source == source
+    compiled = found.case(FP16.with_technique("torch_compile"))
+    assert compiled.memory_source == "profiler"
+    assert found.changed(compiled) == [], "nothing is stored of it"
 
 
 def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_without_harm(
@@ -102,13 +99,6 @@ def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_withou
     assert found.images(find_scenario("storybook", "fp16", "my/pipeline")) is None
 
 
-def test_a_scenario_without_an_entry_has_a_case_too(tmp_path: Path) -> None:
-    case = cases(tmp_path, {}).case(FP16)
-    assert case.entry is None
-    assert case.sessions == []
-    assert case.refresh.endswith(' -k "[storybook-fp16]" --perf-reason "WHY"')
-
-
 @pytest.mark.parametrize(
     ("entries", "settings", "known"),
     [
@@ -124,23 +114,26 @@ def test_a_device_is_known_by_any_entry_or_where_one_is_demanded(
 ) -> None:
     case = cases(tmp_path, entries, settings).case(FP16)
     assert case.entry is None
+    assert case.sessions == []
     assert case.device_is_known is known
 
 
-@pytest.mark.parametrize(("device", "steps"), [("cpu", 20), ("cuda", 3), ("simulated", 20)])
+@pytest.mark.parametrize(
+    ("workload", "device", "steps"),
+    [
+        ("storybook", "cpu", 20),
+        ("storybook", "cuda", 3),
+        ("storybook", "simulated", 20),
+        ("sd15", "simulated", 3),  # it draws nothing
+    ],
+)
 def test_the_steps_are_those_of_the_call_that_is_counted(
-    device: str, steps: int, tmp_path: Path
+    workload: str, device: str, steps: int, tmp_path: Path
 ) -> None:
-    found = cases(tmp_path, {})
-    assert FP16.workload.call.steps == 20
-    assert FP16.workload.representative_steps == 3
-    case = replace(found, device=FakeDevice(name=device)).case(FP16)
+    scenario = find_scenario(workload, "fp16")
+    assert scenario.workload.representative_steps == 3 < scenario.workload.call.steps
+    case = replace(cases(tmp_path, {}), device=FakeDevice(name=device)).case(scenario)
     assert case.counted_steps == steps
-
-
-def test_a_simulated_call_that_draws_nothing_is_as_short_as_tells() -> None:
-    assert find_scenario("sd15", "fp16").workload.call.steps > 3
-    assert find_scenario("sd15", "fp16").counted_steps("simulated") == 3
 
 
 def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Path) -> None:
@@ -158,13 +151,6 @@ def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Pat
     assert itself.beside_simulated(FP16, record) == ""
 
 
-def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> None:
-    settings = Settings(device="cpu", weights="my pipeline", baselines=tmp_path / "mine")
-    case = cases(tmp_path, {}, settings).case(FP16)
-    assert case.options == settings.chosen
-    assert "--perf-weights 'my pipeline'" in case.refresh
-
-
 @pytest.mark.parametrize(
     ("session", "command"),
     [
@@ -174,13 +160,16 @@ def test_the_command_that_accepts_repeats_what_was_chosen(tmp_path: Path) -> Non
         (None, "python -m pytest perf_tests --perf-update-baselines "),
     ],
 )
-def test_the_command_that_accepts_runs_with_the_packages_of_this_run(
+def test_the_command_that_accepts_runs_with_the_packages_and_options_of_this_run(
     session: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NOX_CURRENT_SESSION", raising=False)
     if session is not None:
         monkeypatch.setenv("NOX_CURRENT_SESSION", session)
-    assert cases(tmp_path, {}).case(FP16).refresh.startswith(command)
+    settings = Settings(device="cpu", weights="my pipeline", baselines=tmp_path / "mine")
+    assert cases(tmp_path, {}, settings).case(FP16).refresh == (
+        f'{command}{settings.chosen} -k "[storybook-fp16]" --perf-reason "WHY"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,9 +200,7 @@ def of_kinds(*centres: Sequence[float]) -> Entry:
     )
 
 
-def test_the_workload_s_other_scenarios_say_how_far_sessions_differ(
-    tmp_path: Path,
-) -> None:
+def test_the_workload_s_other_scenarios_say_how_far_sessions_differ(tmp_path: Path) -> None:
     names = ("fp32", "bf16", "sdpa", "channels_last", "torch_compile")
     alike = dict.fromkeys(names, of_kinds((1.0, 1.001), (1.001,), (0.999,)))
     wild = dict.fromkeys(names, of_kinds((1.0, 1.2), (1.4,), (0.7,)))
@@ -224,9 +211,6 @@ def test_the_workload_s_other_scenarios_say_how_far_sessions_differ(
     assert documented.session == SESSIONS_DIFFER
     assert calm.session.deviation < documented.session.deviation < rough.session.deviation
     assert calm.session.dof > documented.session.dof
-
-
-def test_where_the_clock_is_watched_sessions_are_taken_to_differ_less(tmp_path: Path) -> None:
     watched = replace(cases(tmp_path, {}), device=FakeDevice(steady_clock=True))
     assert watched.case(FP16).priors.session == STEADY_SESSIONS_DIFFER
 
@@ -239,16 +223,9 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
     source = FP16.workload.frozen_source if has_frozen_reference else None
     fp16 = replace(FP16, workload=replace(FP16.workload, frozen_source=source))
     wide, narrow = (0.9, 0.95, 1.0, 1.05, 1.1), (0.98, 0.99, 1.0, 1.01, 1.02)
-    entries = {
-        name: stored(latency=(latency(ratios),))
-        for name, ratios in (
-            ("fp32", wide),
-            ("fp16", wide),
-            ("bf16", narrow),
-            ("sdpa", narrow),
-            ("channels_last", narrow),
-        )
-    }
+    names = ("bf16", "sdpa", "channels_last")
+    ratios = {"fp32": wide, "fp16": wide, **dict.fromkeys(names, narrow)}
+    entries = {name: stored(latency=(latency(of),)) for name, of in ratios.items()}
     found = cases(tmp_path, entries)
     of_fp16, of_fp32 = found.case(fp16).priors.process, found.case(fp16.reference).priors.process
     if has_frozen_reference:
@@ -268,25 +245,24 @@ def test_a_corrupt_baseline_is_refused(tmp_path: Path) -> None:
         found.case(FP16)
 
 
-def test_packages_that_changed_since_are_named(tmp_path: Path) -> None:
-    found = cases(tmp_path, {"fp16": stored()})
-    now = software_versions()
-    changed = found.changed(found.case(FP16))
-    assert f"torch 2.12.0 -> {now['torch']}" in changed
-    assert found.changed(found.case(FP16.with_technique("bf16"))) == []
-
-
 @pytest.mark.parametrize(
-    ("workload", "weights"), [("storybook", "random"), ("storybook", "/a/folder"), ("sd15", "o/n")]
+    ("workload", "weights", "is_own"),
+    [
+        ("storybook", "random", False),
+        ("storybook", "/a/folder", False),
+        ("sd15", "o/n", False),
+        ("storybook", "", True),
+        ("sd15", "random", True),
+    ],
 )
-def test_own_weights_are_not_judged_by_the_stored_baselines(
-    workload: str, weights: str, tmp_path: Path
+def test_only_a_workload_s_own_weights_are_judged_by_the_stored_baselines(
+    workload: str, weights: str, is_own: bool, tmp_path: Path
 ) -> None:
     found = scenarios([workload], weights)
-    with pytest.raises(SettingsError) as caught:
-        check_weights(Settings(weights=weights), found)
-    assert str(caught.value).startswith("--perf-weights needs --perf-baselines DIR")
     check_weights(Settings(weights=weights, baselines=tmp_path), found)
+    refused = pytest.raises(SettingsError, match=r"^--perf-weights needs --perf-baselines DIR")
+    with nullcontext() if is_own else refused:
+        check_weights(Settings(weights=weights), found)
 
 
 def test_other_weights_are_another_scenario_among_the_baselines(tmp_path: Path) -> None:
@@ -301,11 +277,6 @@ def test_other_weights_are_another_scenario_among_the_baselines(tmp_path: Path) 
     assert found.case(other).entry is None
     assert found.case(FP16).entry == stored()
     assert (mine.weights, FP16.weights) == ("a/mine", "embedded")
-
-
-@pytest.mark.parametrize(("workload", "weights"), [("storybook", ""), ("sd15", "random")])
-def test_the_workload_s_own_weights_are(workload: str, weights: str) -> None:
-    check_weights(Settings(weights=weights), scenarios([workload], weights))
 
 
 def test_fp32_is_held_to_the_frozen_reference_more_strictly_than_techniques(tmp_path: Path) -> None:

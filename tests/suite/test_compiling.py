@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -17,13 +16,14 @@ from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.compilation import FIRST, GRAPHS, GUARDS, RUNS
 from fixtures.records.counts import Counts, Number, Row
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.settings import OPTIONS, Settings, SettingsError
+from fixtures.settings import Settings, SettingsError
 from fixtures.suite.selecting import compiles_twins, is_asked_for
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads.twins import TWINS, twin_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
 from tests.support.runs import entry
+from tests.test_settings import given_options
 
 COMPILED = "[storybook-torch_compile]"
 ASKED = ("-m", "compilation", "-k", COMPILED)
@@ -105,12 +105,6 @@ def test_what_takes_minutes_is_asked_for_by_name(
     assert is_asked_for(scenario, settings, keyword, compiles=COMPILES in given) is asked
 
 
-def _parsed(markers: str, *workloads: str) -> Settings:
-    given: dict[str, Any] = {each.destination: each.parameters["default"] for each in OPTIONS}
-    given |= {"markexpr": markers, "perf_workload": list(workloads)}
-    return Settings.parse(given.__getitem__)
-
-
 @pytest.mark.parametrize(
     ("markers", "workloads", "alone", "twins"),
     [
@@ -124,14 +118,14 @@ def _parsed(markers: str, *workloads: str) -> Settings:
 def test_compiled_code_is_counted_alone_where_nothing_else_is_marked(
     markers: str, workloads: tuple[str, ...], alone: bool, twins: bool
 ) -> None:
-    settings = _parsed(markers, *workloads)
+    settings = Settings.parse(given_options(markexpr=markers, perf_workload=list(workloads)))
     assert (settings.compilation, compiles_twins(settings)) == (alone, twins)
 
 
 @pytest.mark.parametrize("markers", ["compilation or x", "(compilation)", "compilation and x"])
 def test_beside_another_marker_it_is_refused(markers: str) -> None:
     with pytest.raises(SettingsError, match="'compilation' cannot be combined with other markers"):
-        _parsed(markers)
+        Settings.parse(given_options(markexpr=markers))
 
 
 def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:

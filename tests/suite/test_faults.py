@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,29 +12,50 @@ from fixtures.workloads import default_workloads
 from tests.support.running import run_suite
 
 pytestmark = pytest.mark.long
-EXPECTED = {
-    "storybook-channels_last": {"test_latency"},  # 60 % slower
-    "storybook-bf16": {"test_counters"},  # a leftover upcast to fp32
-    "storybook-attention_slicing": {"test_activation"},  # silently not applied
-    "storybook-256-vae_tiling": {"test_activation"},  # left untiled
-    "storybook-batch8-vae_slicing": {"test_counters"},  # one more copy and synchronisation
-    "storybook-sdpa": {"test_visual_equivalence"},  # a wrong scheduler step
-    "storybook-traced_unet": {"test_activation"},  # out of memory
-    "storybook-autocast": {"test_activation"},  # raises, and leaves what poisons others
-    "storybook-layerwise_casting": {"test_visual_equivalence"},  # draws NaN
-    "storybook-dit-first_block_cache": {"test_visual_equivalence"},  # a red astronaut
-    "storybook-naive_attention": set(),  # sound, and run after the others
+UPCAST = "_to_copy +40 in UNet2DConditionModel"
+RED = "the image shows main colour red where fp32's shows white"
+LEFT = (
+    "raised ZeroDivisionError: injected (first call); it also left behind: default device: None -> "
+)
+FAULTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    # 60 % slower
+    "channels_last": ("test_latency", ["of the reference's", "limit", "accept it"]),
+    # a leftover upcast to fp32
+    "bf16": ("test_counters", [UPCAST, "accept it with: "]),
+    # silently not applied
+    "attention_slicing": ("test_activation", ["not in effect", "AttnProcessor2_0"]),
+    # left untiled
+    "256-vae_tiling": ("test_activation", ["decoded in 1 calls"]),
+    # one more copy and synchronisation
+    "batch8-vae_slicing": ("test_counters", ["clone +", "_local_scalar_dense +"]),
+    # a wrong scheduler step
+    "sdpa": ("test_visual_equivalence", ["SSIM with the fp32 image is", "limit"]),
+    # out of memory
+    "traced_unet": ("test_activation", ["ran out of memory on cpu", "-k"]),
+    # raises, and leaves what poisons others
+    "autocast": ("test_activation", [LEFT, "meta; ", "autocast on the CPU: False -> True"]),
+    # draws NaN
+    "layerwise_casting": ("test_visual_equivalence", ["NaN or infinity"]),
+    # a red astronaut
+    "dit-first_block_cache": ("test_visual_equivalence", [RED]),
 }
+SOUND = "storybook-naive_attention"
+"""It runs after the others."""
 SLOW_DOWN = 0.60
 """More than the limit on any machine, whatever its speed."""
-TIMED = ("storybook-channels_last", "storybook-naive_attention")
+TIMED = ("storybook-channels_last", SOUND)
+FP32 = "[storybook-fp32]"
+UNTIMED = f"{FP32} and not test_latency"
+WALK = "torch/nn/modules/module.py:Module.named_modules"
+GROWS = "a step of the next call of the same pipeline does more: host calls +"
 
 
 @pytest.fixture(scope="module")
 def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """Test results by scenario and test: `passed`, `skipped`, or the failure's sentence."""
     report = tmp_path_factory.mktemp("faults") / "junit.xml"
-    scenarios = " or ".join(f"[{name}]" for name in EXPECTED)
+    names = (*(f"storybook-{name}" for name in FAULTS), SOUND)
+    scenarios = " or ".join(f"[{name}]" for name in names)
     timed = " or ".join(f"[{name}]" for name in TIMED)
     result = run_suite(
         *("-p", "tests.support.faults"),
@@ -58,63 +80,41 @@ def _results(report: Path) -> dict[str, dict[str, str]]:
     return results
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_each_fault_fails_exactly_the_right_test(
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_fails_exactly_the_right_test_in_one_sentence_that_says_what_is_wrong(
     name: str, faulty_run: dict[str, dict[str, str]]
 ) -> None:
-    results = faulty_run[name]
-    assert _failed(results) == EXPECTED[name], results
+    scenario, (test, words) = f"storybook-{name}", FAULTS[name]
+    results = faulty_run[scenario]
+    assert _failed(results) == {test}, results
     assert "test_activation" in results
+    for word in (scenario, *words):
+        assert word in results[test]
+    assert "Traceback" not in results[test]
+
+
+def test_what_is_sound_passes_beside_them(faulty_run: dict[str, dict[str, str]]) -> None:
+    assert _failed(faulty_run[SOUND]) == set()
+    assert "test_activation" in faulty_run[SOUND]
 
 
 @pytest.mark.parametrize(
-    ("name", "test", "words"),
+    ("fault", "chosen", "test", "words"),
     [
-        ("storybook-channels_last", "test_latency", ["of the reference's", "limit", "accept it"]),
-        (
-            "storybook-bf16",
-            "test_counters",
-            ["_to_copy +40 in UNet2DConditionModel", "accept it with: "],
-        ),
-        ("storybook-attention_slicing", "test_activation", ["not in effect", "AttnProcessor2_0"]),
-        ("storybook-256-vae_tiling", "test_activation", ["decoded in 1 calls"]),
-        ("storybook-batch8-vae_slicing", "test_counters", ["clone +", "_local_scalar_dense +"]),
-        ("storybook-sdpa", "test_visual_equivalence", ["SSIM with the fp32 image is", "limit"]),
-        (
-            "storybook-dit-first_block_cache",
-            "test_visual_equivalence",
-            ["the image shows main colour red where fp32's shows white"],
-        ),
-        ("storybook-traced_unet", "test_activation", ["ran out of memory on cpu", "-k"]),
-        (
-            "storybook-autocast",
-            "test_activation",
-            [
-                "raised ZeroDivisionError: injected (first call); it also left behind: "
-                "default device: None -> ",
-                "meta; ",
-                "autocast on the CPU: False -> True",
-            ],
-        ),
-        ("storybook-layerwise_casting", "test_visual_equivalence", ["NaN or infinity"]),
+        ("slow UNet", FP32, "test_latency", ""),
+        ("slow call", FP32, "test_latency", ""),
+        ("version check", UNTIMED, "test_host_calls", "packaging/version.py:"),
+        ("walk over modules", UNTIMED, "test_host_calls", WALK),
+        ("emptied cache", UNTIMED, "test_host_calls", "empty_cache (a step) 0 -> "),
+        ("growing call", f"{FP32} and (test_faults or test_counters)", "test_faults", GROWS),
     ],
 )
-def test_a_failure_says_in_one_sentence_what_is_wrong(
-    name: str, test: str, words: list[str], faulty_run: dict[str, dict[str, str]]
+def test_a_release_that_is_slower_or_does_more_in_everything_fails_by_that(
+    fault: str, chosen: str, test: str, words: str, tmp_path: Path
 ) -> None:
-    sentence = faulty_run[name][test]
-    assert name in sentence
-    for word in words:
-        assert word in sentence
-    assert "Traceback" not in sentence
-
-
-@pytest.mark.parametrize("fault", ["slow UNet", "slow call"])
-def test_a_release_that_is_slower_in_everything_fails_by_its_latency(
-    fault: str, tmp_path: Path
-) -> None:
-    results = _run_with(fault, "[storybook-fp32]", tmp_path)
-    assert _failed(results["storybook-fp32"]) == {"test_latency"}, results
+    results = _run_with(fault, chosen, tmp_path)["storybook-fp32"]
+    assert _failed(results) == {test}, results
+    assert words in results[test]
 
 
 @pytest.mark.parametrize("fault", ["scaled latents", "exchanged channels", "other schedule"])
@@ -132,30 +132,6 @@ def test_wrong_numbers_from_right_operations_fail_by_what_was_drawn_before(
     assert "the baseline's" in results["storybook-fp32"]["test_visual_equivalence"]
     assert _failed(results["storybook-sdpa"]) == {"test_visual_equivalence"}, results
     assert "differs from the baseline's: " in results["storybook-sdpa"]["test_visual_equivalence"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "named"),
-    [
-        ("version check", "packaging/version.py:"),
-        ("walk over modules", "torch/nn/modules/module.py:Module.named_modules"),
-        ("emptied cache", "empty_cache (a step) 0 -> "),
-    ],
-)
-def test_more_python_in_a_forward_fails_by_the_host_s_calls(
-    fault: str, named: str, tmp_path: Path
-) -> None:
-    results = _run_with(fault, "[storybook-fp32] and not test_latency", tmp_path)
-    assert _failed(results["storybook-fp32"]) == {"test_host_calls"}, results
-    assert named in results["storybook-fp32"]["test_host_calls"]
-
-
-def test_a_call_that_does_more_each_time_is_a_fault(tmp_path: Path) -> None:
-    chosen = "[storybook-fp32] and (test_faults or test_counters)"
-    results = _run_with("growing call", chosen, tmp_path)
-    assert _failed(results["storybook-fp32"]) == {"test_faults"}, results
-    named = "a step of the next call of the same pipeline does more: host calls +"
-    assert named in results["storybook-fp32"]["test_faults"]
 
 
 def _run_with(fault: str, chosen: str, folder: Path) -> dict[str, dict[str, str]]:

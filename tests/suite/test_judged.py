@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,12 +22,10 @@ BF16 = "[storybook-bf16]"
 NOTHING = "Nothing was judged: every test of the selected scenarios was skipped; -rs shows"
 
 
-def run(
-    folder: Path, *options: str, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A fake run against the baselines in the folder."""
     return run_suite(
-        *(*fake_bench.OPTIONS, "--perf-baselines", str(folder), *options), **(environment or {})
+        *(*fake_bench.OPTIONS, "--perf-baselines", str(folder), *options), **environment
     )
 
 
@@ -52,7 +50,7 @@ def test_pytest_benchmark_reports_the_rounds_of_the_first_sample(tmp_path: Path)
     results = tmp_path / "benchmark.json"
     report = ("--benchmark-json", str(results), "--perf-report", str(tmp_path))
     chosen = ("-k", f"test_latency and {BF16}")
-    run(tmp_path, *chosen, *report, environment={"FAKE_SHARES_CORE": "1"})
+    run(tmp_path, *chosen, *report, FAKE_SHARES_CORE="1")
     [reported] = json.loads(results.read_text(encoding="utf-8"))["benchmarks"]
     first, *_ = RESULTS.read(tmp_path / "results.json").scenarios["storybook-bf16"].timings
     rounds = [second for group in first.groups for second in group.candidate_s]
@@ -65,9 +63,11 @@ def test_pytest_benchmark_reports_the_rounds_of_the_first_sample(tmp_path: Path)
 
 def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path: Path) -> None:
     store(tmp_path, "simulated", "bf16")
-    result = run(tmp_path, "-k", BF16)
-    assert result.returncode == pytest.ExitCode.OK, result.stdout
-    assert "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 0 of 1;" in result.stdout
+    result = run(tmp_path, "-k", f"{BF16} or [storybook-fp32]", "-rf", FAKE_PALE="storybook-fp32")
+    assert failed_tests(result) == ["test_visual_equivalence[storybook-fp32]"]
+    assert "the image differs from the frozen reference's: image difference 5.1" in result.stdout
+    assert "differs from the baseline's" not in result.stdout
+    assert "2 judged: 1 passed, 1 failed, 0 undecided; latency judged for 0 of 2;" in result.stdout
     without = (
         "latency, memory, component calls, counts, host calls: nothing recorded here yet; record"
     )
@@ -77,7 +77,7 @@ def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path
 
 def test_a_scenario_without_an_entry_fails_once_and_its_wrong_image_besides(tmp_path: Path) -> None:
     chosen = ("-k", "[storybook-fp32] and not test_latency", "--perf-strict", "-rfs")
-    result = run(tmp_path, *chosen, environment={"FAKE_PALE": "storybook-fp32"})
+    result = run(tmp_path, *chosen, FAKE_PALE="storybook-fp32")
     assert result.stdout.count("no entry in") == 1
     assert "no baseline: see test_scenario_has_an_entry[storybook-fp32]" in result.stdout
     assert failed_tests(result) == [
@@ -86,66 +86,70 @@ def test_a_scenario_without_an_entry_fails_once_and_its_wrong_image_besides(tmp_
     ]
     assert "no baseline is stored for" not in result.stdout
     assert "nothing recorded here yet" not in result.stdout
+    # Where nobody else says so the figure itself fails.
+    alone = run(tmp_path, "-k", f"{BF16} and test_counters", "--perf-strict", "-rf")
+    assert failed_tests(alone) == ["test_counters[storybook-bf16]"]
+    assert "no baseline is stored for its counts; accept it with: " in alone.stdout
 
 
-def test_where_nobody_else_says_so_a_figure_without_a_baseline_fails(tmp_path: Path) -> None:
-    result = run(tmp_path, "-k", f"{BF16} and test_counters", "--perf-strict", "-rf")
-    assert failed_tests(result) == ["test_counters[storybook-bf16]"]
-    assert "no baseline is stored for its counts; accept it with: " in result.stdout
-
-
-def test_a_run_says_which_latencies_it_judged_and_what_fails_alone(recorded: Path) -> None:
-    result = run(recorded, "-k", BF16, "-rf", environment={"FAKE_CALLS": "storybook-bf16"})
-    said = "1 judged: 0 passed, 1 failed, 0 undecided; latency judged for 1 of 1, limit "
+def test_each_fault_fails_one_test_and_is_in_the_table_and_on_github_an_annotation(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "src/diffusers/models/a.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("")
+    monkeypatch.setattr(plugin, "editable_checkouts", lambda: [tmp_path])
+    result = run(
+        recorded,
+        *("-k", f"{BF16} or [storybook-fp32] or [storybook-sdpa]", "-rf", "--show-capture=no"),
+        GITHUB_ACTIONS="true",
+        FAKE_CALLS="storybook-bf16",
+        FAKE_PALE="storybook-fp32",
+        FAKE_RAISES="storybook-sdpa",
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
+    assert sorted(failed_tests(result)) == [
+        "test_activation[storybook-sdpa]",
+        "test_host_calls[storybook-bf16]",
+        "test_visual_equivalence[storybook-fp32]",
+    ]
+    said = "3 judged: 0 passed, 3 failed, 0 undecided; latency judged for 2 of 3, limit "
     assert said in result.stdout
     assert "storybook (weights: embedded) on fake" in result.stdout
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert failed_tests(result) == ["test_host_calls[storybook-bf16]"]
     assert "(+50) FAIL" in result.stdout
     assert "bf16: regression: host calls: " in result.stdout
     assert "+50 a step" in result.stdout
-
-
-def test_other_weights_are_never_judged_by_an_entry(tmp_path: Path) -> None:
-    weights = ("--perf-weights", "random", "-k", f"{BF16} and not test_latency")
-    record = ("--perf-update-baselines", "--perf-reason", "test")
-    recorded = run(tmp_path, *weights, *record)
-    assert recorded.returncode == pytest.ExitCode.OK, recorded.stdout
-    assert "storybook (weights: random) on fake, weights random" in recorded.stdout
-    assert [path.name[:17] for path in tmp_path.rglob("*.json")] == ["storybook@random-"]
-    again = run(tmp_path, *weights, "-k", f"{BF16} and not test_latency or orphan")
-    assert again.returncode == pytest.ExitCode.OK, again.stdout
+    for whose in ("frozen reference", "baseline"):
+        assert re.search(rf"storybook-fp32: .*differs from the {whose}'s: .*limit", result.stdout)
+    assert "changed since the baseline: no package version" in result.stdout
+    where = "file=src/diffusers/models/a.py,line=12"
+    title = "storybook-sdpa%3A broken (activation)"
+    (line,) = (line for line in result.stdout.splitlines() if where in line)
+    assert line.startswith(f"::error {where},title={title}::storybook-sdpa: raised E (")
 
 
 # Nothing was judged
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "fails"),
     [
-        ["-k", "test_counters", "-q"],
-        ["--benchmark-only"],
-        ["--benchmark-only", "-k", "test_entry_has_a_scenario", "-q"],
-        pytest.param(["-k", "storybook-xformers", "-n", "2", "-q"], marks=pytest.mark.long),
+        (["-k", "test_counters", "-q"], True),
+        (["--benchmark-only"], True),
+        (["--benchmark-only", "-k", "test_entry_has_a_scenario", "-q"], True),
+        pytest.param(["-k", "storybook-xformers", "-n", "2", "-q"], True, marks=pytest.mark.long),
+        # Where no scenario was met, or tests are only collected, there is nothing to judge.
+        (["-k", "test_entry_has_a_scenario"], False),
+        (["-k", "test_counters", "--collect-only", "-q"], False),
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_a_run_that_judged_nothing_fails_and_says_so(options: list[str], tmp_path: Path) -> None:
-    result = run(tmp_path, *options)
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert NOTHING in result.stdout
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["-k", "test_entry_has_a_scenario"], ["-k", "test_counters", "--collect-only", "-q"]],
-)
-def test_a_run_that_met_no_scenario_or_only_collects_does_not(
-    options: list[str], tmp_path: Path
+def test_a_run_that_judged_nothing_of_what_it_met_fails_and_says_so(
+    options: list[str], fails: bool, tmp_path: Path
 ) -> None:
     result = run(tmp_path, *options)
-    assert result.returncode == pytest.ExitCode.OK
-    assert "Nothing was judged" not in result.stdout
+    assert result.returncode == fails, result.stdout
+    assert (NOTHING in result.stdout) == ("Nothing was judged" in result.stdout) == fails
 
 
 @pytest.mark.parametrize(
@@ -209,28 +213,6 @@ def test_what_no_shard_has_is_a_mistake(tmp_path: Path) -> None:
     assert "is empty" not in result.stdout
 
 
-# On GitHub
-
-
-def test_on_github_a_failure_is_an_annotation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = tmp_path / "src/diffusers/models/a.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("")
-    monkeypatch.setattr(plugin, "editable_checkouts", lambda: [tmp_path])
-    result = run(
-        tmp_path,
-        *("-k", f"test_counters and {BF16}"),
-        environment={"GITHUB_ACTIONS": "true", "FAKE_RAISES": "storybook-bf16"},
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    (line,) = (line for line in result.stdout.splitlines() if line.startswith("::"))
-    where = "file=src/diffusers/models/a.py,line=12"
-    title = "storybook-bf16%3A broken (activation)"
-    assert line.startswith(f"::error {where},title={title}::storybook-bf16: raised E (")
-
-
 # A failure while a fixture measures
 
 
@@ -246,7 +228,7 @@ def test_a_verdict_that_fails_in_a_fixture_is_the_test_s_failure(
     result = run(
         tmp_path,
         *("-k", f"test_counters and {BF16}", f"--junitxml={junit}", *options),
-        environment={"FAKE_IDLE": "storybook-bf16"},
+        FAKE_IDLE="storybook-bf16",
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert "ERROR" not in result.stdout

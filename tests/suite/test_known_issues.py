@@ -17,6 +17,7 @@ from tests.suite.test_judged import BF16, run
 from tests.support.fake_bench import IDLE, ISSUE, KEY
 
 BROKEN = "storybook-bf16"
+FAILS = {"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN}
 NEW = {"diffusers": "0.36.0", "transformers": "5.1.0"}
 
 
@@ -28,47 +29,39 @@ NEW = {"diffusers": "0.36.0", "transformers": "5.1.0"}
 def test_what_is_known_to_fail_is_expected_and_not_judged(
     options: list[str], tmp_path: Path
 ) -> None:
-    result = run(
-        tmp_path,
-        *("-rx", "-k", f"{BF16} or [storybook-fp32]", *options),
-        environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN},
-    )
+    result = run(tmp_path, "-rx", "-k", f"{BF16} or [storybook-fp32]", *options, **FAILS)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     assert "11 xfailed" in result.stdout
     why = f"known issue {ISSUE}: not in effect: {IDLE}"
     assert f"XFAIL perf_tests/test_activation.py::test_activation[{BROKEN}]" in result.stdout
-    assert f"{BROKEN}: {why}" in _joined(result.stdout)
+    assert f"{BROKEN}: {why}" in " ".join(result.stdout.split())
     assert "1 judged: 1 passed, 0 failed" in result.stdout
     assert "0 unsupported, 1 not judged" in result.stdout
     assert f": {why}" in result.stdout
 
 
-def test_what_is_mended_fails(tmp_path: Path) -> None:
-    result = run(tmp_path, "-k", BF16, "-rf", environment={"FAKE_KNOWN": BROKEN})
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"FAKE_KNOWN": BROKEN}, f"{BROKEN}: runs, though {ISSUE} is a known issue: {CLOSE}"),
+        ({**FAILS, "FAKE_IDLE_SAYS": "another"}, f"{BROKEN}: not in effect: another"),
+        (FAILS, "Nothing was judged"),
+    ],
+    ids=["mended", "another failure", "nothing else"],
+)
+def test_what_is_mended_fails_otherwise_or_is_all_that_there_is_fails(
+    environment: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    result = run(tmp_path, "-k", BF16, "-rf", **environment)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    says = f"{BROKEN}: runs, though {ISSUE} is a known issue: {CLOSE}"
-    assert says in _joined(result.stdout)
-    assert "1 judged: 0 passed, 1 failed" in result.stdout
-
-
-def test_another_failure_of_the_same_scenario_fails(tmp_path: Path) -> None:
-    result = run(
-        tmp_path,
-        *("-k", BF16),
-        environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN, "FAKE_IDLE_SAYS": "another"},
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert "xfailed" not in result.stdout
-    assert f"{BROKEN}: not in effect: another" in result.stdout
+    assert says in " ".join(result.stdout.split())
+    assert ("xfailed" in result.stdout) == (environment is FAILS)
+    assert ("1 judged: 0 passed, 1 failed" in result.stdout) == (environment is not FAILS)
 
 
 def test_a_refresh_records_the_others(tmp_path: Path) -> None:
-    result = run(
-        tmp_path,
-        *("--perf-update-baselines", "--perf-reason", "a card"),
-        *("-k", f"{BF16} or [storybook-fp32]"),
-        environment={"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN},
-    )
+    refresh = ("--perf-update-baselines", "--perf-reason", "a card")
+    result = run(tmp_path, *refresh, "-k", f"{BF16} or [storybook-fp32]", **FAILS)
     assert result.returncode == pytest.ExitCode.OK, result.stdout
     stored = BaselineStore(tmp_path).baseline(KEY, "storybook")
     assert stored is not None
@@ -82,6 +75,7 @@ def test_a_refresh_records_the_others(tmp_path: Path) -> None:
         ({"diffusers": "0.37.0"}, False),
         ({"diffusers": "0.36.0.dev0"}, True),
         ({"transformers": "4.57.6"}, False),
+        ({"transformers": "absent"}, False),
     ],
     ids=str,
 )
@@ -89,20 +83,7 @@ def test_it_is_known_of_releases(versions: Mapping[str, str], is_known: bool) ->
     found = known_issue("flux-group_offload_leaf", {**NEW, **versions})
     assert (found is not None) == is_known
     assert known_issue("flux-group_offload_block", {**NEW, **versions}) is None
-
-
-@pytest.mark.parametrize("software", [{}, {"xformers": "absent"}], ids=str)
-def test_nothing_is_known_of_a_package_that_is_not_installed(software: Mapping[str, str]) -> None:
-    issue = KnownIssue("*", {"xformers": ">=0"}, "", ISSUE)
-    assert not issue.concerns("sd15-fp32", software)
-    assert issue.concerns("sd15-fp32", {"xformers": "0.0.35"})
-
-
-def test_a_run_of_nothing_but_known_issues_proves_nothing(tmp_path: Path) -> None:
-    environment = {"FAKE_KNOWN": BROKEN, "FAKE_IDLE": BROKEN}
-    result = run(tmp_path, "-k", BF16, environment=environment)
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert "Nothing was judged" in result.stdout
+    assert known_issue("flux-group_offload_leaf", {"diffusers": "0.36.0"}) is None
 
 
 @pytest.mark.parametrize("issue", KNOWN_ISSUES, ids=lambda issue: issue.scenarios)
@@ -120,8 +101,3 @@ _VERSIONS = {
     "diffusers": [f"0.{minor}.0" for minor in range(30, 60)],
     "transformers": ["4.57.6", "5.0.0"],
 }
-
-
-def _joined(text: str) -> str:
-    """Without the breaks of lines that are too long for a terminal."""
-    return " ".join(text.split())

@@ -11,6 +11,7 @@ from _pytest.config import Config
 
 from fixtures.scenarios import groups_of, scenarios
 from fixtures.suite.parallel import keep_together
+from tests.suite.test_judged import run
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
 
@@ -23,15 +24,7 @@ FAULTS = {"FAKE_MORE": "storybook-bf16", "FAKE_IDLE": "storybook-channels_last"}
 
 
 def _run(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    arguments = [
-        *fake_bench.OPTIONS,
-        "--perf-baselines",
-        str(folder),
-        "-k",
-        "not test_latency",
-        *options,
-    ]
-    return run_suite(*arguments, **environment)
+    return run(folder, "-k", "not test_latency", *options, **environment)
 
 
 def _stored(folder: Path) -> Path:

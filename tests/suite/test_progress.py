@@ -7,41 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.suite.progress import MEASURING, RECORDING, TIMING, Progress, step_of
+from tests.suite.test_judged import run as judged
 from tests.support import fake_bench
-from tests.support.running import run_here, run_suite
+from tests.support.running import run_here
 
-TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers]")
+# One does not run here, and one test is of no scenario.
+TWO = ("-k", "[storybook-bf16] or [storybook-sdpa] or [storybook-xformers] or has_a_scenario")
+TABLE = "Name (time in"
+"""Of pytest-benchmark."""
 RECORD = ("--perf-update-baselines", "--perf-reason", "test")
-
-
-def test_each_stage_of_each_scenario_begins_once_and_has_a_number() -> None:
-    steps = [(MEASURING, "a"), (MEASURING, "b"), None, (TIMING, "a")]
-    progress = Progress(steps)
-    assert progress.begins(None) == progress.begins((TIMING, "gone")) == ""
-    assert progress.begins(steps[0]) == "[1/2] measuring a"
-    assert progress.begins(steps[0]) == ""
-    assert progress.begins(steps[1]) == "[2/2] measuring b"
-    assert progress.begins(steps[3]) == "[1/1] timing a"
-
-
-@pytest.mark.parametrize(
-    ("nodeid", "step"),
-    [
-        ("perf_tests/test_latency.py::test_latency[sd15-fp16]", (TIMING, "sd15-fp16")),
-        ("perf_tests/test_counters.py::test_counters[sd15-fp16]", (MEASURING, "sd15-fp16")),
-        ("perf_tests/test_baselines.py::test_entry", None),
-    ],
-)
-def test_a_test_begins_what_its_file_is_for(nodeid: str, step: tuple[str, str] | None) -> None:
-    assert step_of(nodeid, records=False) == step
-    assert step_of(nodeid, records=True) == (step and (RECORDING, step[1]))
 
 
 def run(folder: Path, *options: str, **environment: str) -> list[str]:
     """The lines of a fake run against the folder's baselines."""
-    arguments = (*fake_bench.OPTIONS, "--perf-baselines", str(folder), *TWO, *options)
-    return run_suite(*arguments, **environment).stdout.splitlines()
+    return judged(folder, *TWO, *options, **environment).stdout.splitlines()
 
 
 def begun(lines: list[str]) -> list[str]:
@@ -71,19 +50,17 @@ def test_a_log_says_what_is_tested_what_begins_and_at_once_what_fails(tmp_path: 
     assert lines.index(f"failed: {test}") < timing[0]
     assert any(line.startswith(f"FAILED {test} - ") for line in lines)  # pytest's own, at the end
     assert not any(re.match(r"perf_tests/\S+ [.sF]+", line) for line in lines)  # no dots
+    assert not any(TABLE in line for line in lines)
 
 
-def test_nothing_is_said_with_q_and_pytest_says_its_own_with_v(recorded: Path) -> None:
+def test_nothing_is_said_with_q_and_what_pytest_says_itself_where_it_is_asked_for(
+    recorded: Path,
+) -> None:
     assert not begun(run(recorded, "-q"))
-    lines = run(recorded, "-v")
+    lines = run(recorded, "-v", "--benchmark-sort=name")
     assert not begun(lines)
     assert any("test_latency[storybook-sdpa] PASSED" in line for line in lines)
-
-
-def test_the_table_of_pytest_benchmark_is_shown_where_it_is_asked_for(recorded: Path) -> None:
-    assert not any("Name (time in" in line for line in run(recorded))
-    asked = run(recorded, "--benchmark-sort=name")
-    assert any("Name (time in" in line for line in asked)
+    assert any(TABLE in line for line in lines)
 
 
 @pytest.mark.long

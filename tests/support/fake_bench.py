@@ -5,12 +5,12 @@ environment breaks single scenarios: `FAKE_MORE` does more work than before, `FA
 Python in every step, `FAKE_SLOW` takes half as long again, `FAKE_IDLE` is not in effect (for the
 reason `FAKE_IDLE_SAYS`), `FAKE_LEAK` leaves memory allocated, `FAKE_PALE` draws a paler image,
 `FAKE_HANG` never returns, `FAKE_RAISES` raises, and `FAKE_CRASH` ends the process. `FAKE_KNOWN` is
-known not to be in effect. The frozen reference draws what every scenario draws; with `FAKE_FROZEN`
-it fails with these words. `FAKE_HARDWARE` is what the device is called, `FAKE_SETS` its instruction
-sets, and `FAKE_LACKS` what it lacks besides; with `FAKE_SHARES_CORE` processes share a core of it.
-With `FAKE_ACCELERATORS` there are so many of them, and each observation adds a line with its worker
-and its accelerator to the file `FAKE_LOG`. With `FAKE_TRACEBACK` an interrupt has a traceback that
-pytest fails to render, as one between two lines of Python 3.11 may have.
+known not to be in effect. The frozen reference draws what every scenario draws. `FAKE_HARDWARE` is
+what the device is called, `FAKE_SETS` its instruction sets, and `FAKE_LACKS` what it lacks besides;
+with `FAKE_SHARES_CORE` processes share a core of it. With `FAKE_ACCELERATORS` there are so many of
+them, and each observation adds a line with its worker and its accelerator to the file `FAKE_LOG`.
+With `FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one between two
+lines of Python 3.11 may have.
 
 PYTEST_DONT_REWRITE: tests import it before a run in their process does, and it asserts nothing.
 """
@@ -30,7 +30,6 @@ from fixtures.devices.host import VISIBLE
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.rounds import alternating_rounds
-from fixtures.measuring.timed import frozen_errors
 from fixtures.records.counts import Counts
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
@@ -120,10 +119,7 @@ def _ratio(scenario: Scenario) -> float:
 
 
 def _draw_frozen(scenario: Scenario) -> Images:
-    """What every scenario draws, or why the frozen reference does not run."""
-    if words := os.environ.get("FAKE_FROZEN"):
-        with frozen_errors(scenario):
-            raise RuntimeError(words)
+    """What every scenario draws."""
     return IMAGES[:1]
 
 

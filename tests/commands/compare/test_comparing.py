@@ -66,43 +66,29 @@ def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "outcome"), [("more", Outcome.REGRESSION), ("less", Outcome.IMPROVEMENT)]
+    ("kind", "outcome", "sign"),
+    [("more", Outcome.REGRESSION, "+"), ("less", Outcome.IMPROVEMENT, "-")],
 )
-def test_a_byte_and_an_operation_are_a_difference(
-    compare: Compare, kind: str, outcome: Outcome
+def test_a_byte_an_operation_and_more_python_in_a_step_are_a_difference(
+    compare: Compare, kind: str, outcome: Outcome, sign: str
 ) -> None:
-    compared = compare("sound", kind, EXACT)
-    assert outcomes(compared) == {
-        "peak memory": outcome,
-        "peak memory (vae)": outcome,
-        "operations": outcome,
-    }
+    compared = compare("sound", kind, (*EXACT, "host_calls"))
+    names = ("peak memory", "peak memory (vae)", "operations", "host calls (a step)")
+    assert outcomes(compared) == dict.fromkeys(names, outcome)
     assert bool(compared.failed) == (kind == "more")
-    operations = next(one for one in compared.figures if one.verdict.metric == "operations")
-    assert operations.note == ("mm +1" if kind == "more" else "mm -1")
+    peak, _, operations, calls = (one for one in compared.figures if one.verdict.scenario == BF16)
     # One byte of half a gibibyte would be no difference in print.
-    assert compared.figures[0].texts[2] == ("+1" if kind == "more" else "-1")
+    assert peak.texts[2] == f"{sign}1"
+    assert operations.note == f"mm {sign}1"
+    assert calls.texts == ("600", "650" if kind == "more" else "550", f"{sign}8.3 %")
 
 
-@pytest.mark.parametrize(
-    ("kind", "outcome"), [("more", Outcome.REGRESSION), ("less", Outcome.IMPROVEMENT)]
-)
-def test_more_python_in_a_step_is_a_difference(
-    compare: Compare, kind: str, outcome: Outcome
-) -> None:
-    compared = compare("sound", kind, ("host_calls",))
-    assert outcomes(compared) == {"host calls (a step)": outcome}
-    texts = ("600", "650", "+8.3 %") if kind == "more" else ("600", "550", "-8.3 %")
-    assert compared.figures[0].texts == texts
-    allowed = compare("sound", kind, ("host_calls",), Limits(0.1))
-    assert outcomes(allowed) == {"host calls (a step)": Outcome.PASS}
-    assert "within limits: diffusers/model.py:Model.forward" in render(allowed, color=False)
-
-
-def test_exact_figures_may_change_by_what_is_allowed_or_immaterial(compare: Compare) -> None:
-    compared = compare("sound", "more", EXACT, Limits(0.1, exact=True))
+def test_figures_may_change_by_what_is_allowed_or_immaterial(compare: Compare) -> None:
+    compared = compare("sound", "more", (*EXACT, "host_calls"), Limits(0.1, exact=True))
     assert set(outcomes(compared).values()) == {Outcome.PASS}
-    assert "operations" in render(compared, color=False)
+    printed = render(compared, color=False)
+    assert "operations" in printed
+    assert "within limits: diffusers/model.py:Model.forward" in printed
     assert outcomes(compare("sound", "more", EXACT, Limits())) == {
         "peak memory": Outcome.PASS,
         "peak memory (vae)": Outcome.PASS,
@@ -129,48 +115,36 @@ def test_other_images_fail(compare: Compare) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "outcome", "words"),
+    ("base", "head", "outcome", "not_run", "words"),
     [
-        ("broken", Outcome.BROKEN, "runs on base, and on head: it does not work"),
-        ("idle", Outcome.NOT_ACTIVE, "runs on base, and on head: not in effect: it does not work"),
-        ("crash", Outcome.BROKEN, "runs on base, and on head: head ended with code 3"),
+        ("sound", "broken", Outcome.BROKEN, "head", "runs on base, and on head: it does not work"),
+        ("sound", "idle", Outcome.NOT_ACTIVE, "head", "runs on base, and on head: not in effect: "),
+        ("sound", "crash", Outcome.BROKEN, "head", "runs on base, and on head: head ended with"),
+        ("broken", "sound", Outcome.UNSUPPORTED, "base", "not compared: on base: it does not work"),
+        ("broken", "broken", Outcome.UNSUPPORTED, "both", "not compared: on both sides: it does"),
+        ("sound", "absent", Outcome.UNSUPPORTED, "head", "not compared: on head: needs diffusers"),
+        ("absent", "sound", Outcome.UNSUPPORTED, "base", "not compared: on base: needs diffusers"),
     ],
 )
-def test_what_does_not_run_on_head_alone_fails_and_the_rest_is_compared(
-    compare: Compare, kind: str, outcome: Outcome, words: str
-) -> None:
-    compared = compare("sound", kind, ("counts",))
-    assert outcomes(compared) == {"run": outcome}
-    assert outcomes(compared, "storybook-fp32") == {"operations": Outcome.PASS}
-    assert [one.verdict.scenario for one in compared.failed] == [BF16]
-    assert compared.failed[0].verdict.not_run == "head"
-    assert f"{BF16}: {words}" in render(compared, color=False)
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "not_run", "words"),
-    [
-        ("broken", "sound", "base", "not compared: on base: it does not work"),
-        ("broken", "broken", "both", "not compared: on both sides: it does not work"),
-        ("sound", "absent", "head", "not compared: on head: needs diffusers 0.33 or later"),
-        ("absent", "sound", "base", "not compared: on base: needs diffusers 0.33 or later"),
-    ],
-)
-def test_what_one_side_cannot_run_is_said_and_does_not_fail(
-    compare: Compare, base: str, head: str, not_run: str, words: str
+def test_what_does_not_run_fails_where_base_runs_it_and_the_rest_is_compared(
+    compare: Compare, base: str, head: str, outcome: Outcome, not_run: str, words: str
 ) -> None:
     compared = compare(base, head, ("counts",))
-    assert outcomes(compared) == {"run": Outcome.UNSUPPORTED}
+    assert outcomes(compared) == {"run": outcome}
+    assert outcomes(compared, "storybook-fp32") == {"operations": Outcome.PASS}
     (figure,) = [one for one in compared.figures if one.verdict.scenario == BF16]
     assert figure.verdict.not_run == not_run
-    assert not compared.failed
-    assert compared.compared == {"storybook-fp32"}
+    says_nothing = outcome is Outcome.UNSUPPORTED
+    assert list(compared.failed) == ([] if says_nothing else [figure])
+    assert (BF16 in compared.compared) != says_nothing
     printed = render(compared, color=False)
     assert f"{BF16}: {words}" in printed
-    assert "; 1 scenario compared, 1 not" in printed
+    assert ("; 1 scenario compared, 1 not" in printed) == says_nothing
 
 
-def test_a_base_that_fails_while_it_is_timed_leaves_the_latency_out(compare: Compare) -> None:
+def test_a_base_that_fails_while_it_is_timed_leaves_that_out_and_a_head_fails(
+    compare: Compare,
+) -> None:
     compared = compare("untimed", "sound", ("counts", "latency"))
     assert outcomes(compared) == {"operations": Outcome.PASS, "latency": Outcome.UNSUPPORTED}
     (latency,) = [
@@ -183,32 +157,25 @@ def test_a_base_that_fails_while_it_is_timed_leaves_the_latency_out(compare: Com
     assert compared.compared == {"storybook-fp32", BF16}
     words = f"storybook-fp32, {BF16}: latency not compared: on base: it does not work"
     assert words in render(compared, color=False)
+    failing = compare("sound", "untimed", ("latency",))
+    assert outcomes(failing) == {"latency": Outcome.BROKEN}
+    assert failing.failed[0].verdict.not_run == "head"
 
 
-def test_a_head_that_fails_while_it_is_timed_fails(compare: Compare) -> None:
-    compared = compare("sound", "untimed", ("latency",))
-    assert outcomes(compared) == {"latency": Outcome.BROKEN}
-    assert compared.failed[0].verdict.not_run == "head"
-
-
-def test_a_head_that_cannot_be_imported_fails_everywhere(compare: Compare) -> None:
+def test_a_head_that_cannot_be_imported_fails_and_a_base_compares_nothing(
+    compare: Compare,
+) -> None:
     compared = compare("sound", "import", ("counts",))
     assert len(compared.failed) == 2
     assert "ImportError" in render(compared, color=False)
+    without_base = compare("import", "sound")
+    assert not without_base.compared
+    assert not without_base.failed
 
 
-def test_a_base_that_cannot_be_imported_compares_nothing(compare: Compare) -> None:
-    compared = compare("import", "sound")
-    assert not compared.compared
-    assert not compared.failed
-
-
-def test_two_devices_cannot_be_compared(compare: Compare) -> None:
+def test_of_two_devices_nothing_and_of_one_every_change_is_in_the_table(compare: Compare) -> None:
     with pytest.raises(CommandError, match="base runs on fake and head on fake-other"):
         compare("sound", "elsewhere")
-
-
-def test_the_table_names_changed_packages_and_hides_what_is_equal(compare: Compare) -> None:
     text = render(compare("sound", "more", EXACT), color=False, table=True)
     assert "changed from base to head: diffusers 0.42.1 -> 0.43.0" in text
     assert "536,870,912" in text

@@ -56,21 +56,28 @@ def environments(tmp_path: Path, installer: FakeUv) -> Environments:
     return Environments(tmp_path / "cached", Installer(installer), show=lambda text: None)
 
 
-def test_an_environment_is_made_once(environments: Environments, installer: FakeUv) -> None:
+def test_an_environment_is_made_once_with_the_constraints_and_the_indexes_of_pip(
+    environments: Environments, installer: FakeUv
+) -> None:
     made = environments.prepare(REQUIREMENTS)
     assert environments.prepare(REQUIREMENTS) == made
     assert [words.split()[0] for words in installer.asked] == ["venv", "pip"]
     assert "diffusers==0.36.0" in installer.asked[1]
-
-
-def test_other_requirements_have_another_one_and_the_rest_is_of_the_constraints(
-    environments: Environments,
-) -> None:
-    python = environments.prepare(REQUIREMENTS)
-    assert environments.prepare(Requirements.parse(["diffusers==0.37.0"])) != python
-    held = (python.parent.parent / "constraints.txt").read_text()
+    assert "--find-links /tmp " in installer.asked[1]
+    assert "/nowhere" not in installer.asked[1]
+    held = (made.parent.parent / "constraints.txt").read_text()
     assert "numpy==" in held
     assert "transformers==" not in held
+    assert environments.prepare(Requirements.parse(["diffusers==0.37.0"])) != made
+
+
+def test_a_checkout_is_installed_anew_every_time(
+    environments: Environments, installer: FakeUv, tmp_path: Path
+) -> None:
+    mine = Requirements.parse([str(checkout(tmp_path / "mine"))])
+    for _ in range(2):
+        environments.prepare(mine)
+    assert "--reinstall-package diffusers" in installer.asked[-1]
 
 
 def test_what_an_interrupt_left_is_made_anew(environments: Environments, installer: FakeUv) -> None:
@@ -116,16 +123,17 @@ def test_while_one_is_made_anew_it_is_not_taken_to_be_whole(
         environments.prepare(REQUIREMENTS)
 
 
-def test_a_failing_installation_is_one_sentence_and_not_cached(
+def test_what_cannot_be_resolved_or_installed_is_one_sentence_and_not_cached(
     environments: Environments, installer: FakeUv
 ) -> None:
-    installer.fails = "pip install"
-    with pytest.raises(
-        InstallationError, match=r"diffusers==0.36.0 cannot be installed: error: no such release"
-    ):
-        environments.prepare(REQUIREMENTS)
+    for fails, step in (("compile", environments.resolved), ("install", environments.prepare)):
+        installer.fails = f"pip {fails}"
+        with pytest.raises(
+            InstallationError, match=r"^diffusers>=0.36 cannot be .*: error: no such"
+        ):
+            step(Requirements.parse(["diffusers>=0.36"]))
     installer.fails = ""
-    environments.prepare(REQUIREMENTS)
+    environments.prepare(Requirements.parse(["diffusers>=0.36"]))
 
 
 def test_what_moves_is_resolved_each_time_and_has_an_environment_for_each_commit(
@@ -142,14 +150,9 @@ def test_what_moves_is_resolved_each_time_and_has_an_environment_for_each_commit
     compiled = [words for words in installer.asked if words.startswith("pip compile")]
     assert len(compiled) == 3
     assert all("--find-links /tmp" in words and "-c " in words for words in compiled)
-
-
-def test_a_resolved_release_is_known_to_those_who_choose_its_company(
-    environments: Environments, installer: FakeUv
-) -> None:
     installer.pins = ["diffusers[torch]==0.42.1", "huggingface-hub==2.4.0"]
-    (found,) = completed([environments.resolved(Requirements.parse(["diffusers[torch]>=0.36"]))])
-    assert found.texts == ["diffusers[torch]==0.42.1", "transformers==5.23.0"]
+    (release,) = completed([environments.resolved(Requirements.parse(["diffusers[torch]>=0.36"]))])
+    assert release.texts == ["diffusers[torch]==0.42.1", "transformers==5.23.0"]
 
 
 def test_for_what_is_pinned_nobody_is_asked(
@@ -160,23 +163,6 @@ def test_for_what_is_pinned_nobody_is_asked(
         asked = Requirements.parse([word])
         assert environments.resolved(asked) is asked
     assert installer.asked == []
-
-
-def test_what_cannot_be_resolved_is_one_sentence(
-    environments: Environments, installer: FakeUv
-) -> None:
-    installer.fails = "pip compile"
-    with pytest.raises(InstallationError, match=r"^diffusers cannot be .*: error: no such release"):
-        environments.resolved(Requirements.parse(["diffusers"]))
-
-
-def test_a_checkout_is_installed_anew_every_time(
-    environments: Environments, installer: FakeUv, tmp_path: Path
-) -> None:
-    mine = Requirements.parse([str(checkout(tmp_path / "mine"))])
-    environments.prepare(mine)
-    environments.prepare(mine)
-    assert "--reinstall-package diffusers" in installer.asked[-1]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, installer: FakeUv) -> None:
@@ -202,9 +188,3 @@ def test_pips_indexes_are_uvs_too(tmp_path: Path, name: str) -> None:
         *("--index-strategy", "unsafe-best-match"),
     ]
     assert index_options("") == []
-
-
-def test_the_installer_is_told_of_them(environments: Environments, installer: FakeUv) -> None:
-    environments.prepare(REQUIREMENTS)
-    assert "--find-links /tmp " in installer.asked[1]
-    assert "/nowhere" not in installer.asked[1]

@@ -40,6 +40,8 @@ def test_several_packages_in_one_word_or_in_many() -> None:
     packages = Requirements.parse(["diffusers==0.36.0 torch==2.12.0"])
     assert packages == Requirements.parse(["diffusers==0.36.0", "torch==2.12.0"])
     assert packages.names == {"diffusers", "torch"}
+    on_the_net = Requirements.parse(["diffusers @ git+https://example.com/d@main"])
+    assert on_the_net.transformers() == [], "nothing is known of it"
 
 
 @pytest.mark.parametrize(
@@ -61,18 +63,6 @@ def test_a_checkout_has_its_version_and_goes_with_what_both_its_neighbours_do(
     assert requirements.folders == [tmp_path / "my checkout"]
     assert requirements.texts[0].startswith("diffusers @ file://")
     assert requirements.transformers() == good
-
-
-def test_a_wheel_has_the_version_of_its_name(tmp_path: Path) -> None:
-    wheel = tmp_path / "diffusers-0.31.0-py3-none-any.whl"
-    wheel.write_bytes(b"")
-    requirements = Requirements.parse([str(wheel)])
-    assert requirements.replaceable
-    assert requirements.transformers() == ["4.57.6"]
-
-
-def test_of_a_place_on_the_net_nothing_is_known() -> None:
-    assert Requirements.parse(["diffusers @ git+https://example.com/d@main"]).transformers() == []
 
 
 @pytest.mark.parametrize(
@@ -98,35 +88,29 @@ def test_a_folder_needs_a_project_and_a_version(tmp_path: Path) -> None:
         Requirements.parse([str(tmp_path)])
 
 
-def added(*sides: str) -> list[tuple[str, ...]]:
-    return [one.added for one in completed([Requirements.parse([side]) for side in sides])]
+NEW, OLD, FTFY = "transformers==5.23.0", "transformers==4.57.6", "ftfy==6.3.1"
 
 
-def test_both_sides_share_their_company_where_they_can() -> None:
-    assert added("diffusers==0.37.0", "diffusers==0.42.1") == [("transformers==5.23.0",)] * 2
-    assert [versions[0] for versions in added("diffusers==0.30.0", "diffusers==0.38.0")] == [
-        "transformers==4.57.6"
-    ] * 2
-
-
-def test_where_they_cannot_each_has_its_own() -> None:
-    assert [versions[0] for versions in added("diffusers==0.30.0", "diffusers==0.42.1")] == [
-        "transformers==4.57.6",
-        "transformers==5.23.0",
-    ]
-
-
-def test_what_the_user_names_is_left_alone() -> None:
-    assert added("diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0") == [(), ()]
-    ours = ("transformers==4.57.6",)
-    assert added("diffusers==0.30.0 ftfy==6.2.0", "diffusers==0.38.0 ftfy==6.2.0") == [ours, ours]
-
-
-def test_what_a_pipeline_of_one_side_needs_undeclared_both_have() -> None:
-    needed = ("transformers==5.23.0", "ftfy==6.3.1")
-    assert added("diffusers==0.36.0", "diffusers==0.42.1") == [needed, needed]
-    assert added("diffusers==0.35.2", "diffusers==0.36.0") == [needed, needed], "once"
-    assert added("diffusers==0.37.0", "diffusers==0.42.1") == [needed[:1], needed[:1]]
+@pytest.mark.parametrize(
+    ("base", "head", "added"),
+    [
+        # Both sides share their company where they can.
+        ("diffusers==0.37.0", "diffusers==0.42.1", [[NEW], [NEW]]),
+        ("diffusers==0.30.0 ftfy==6.2.0", "diffusers==0.38.0 ftfy==6.2.0", [[OLD], [OLD]]),
+        ("diffusers==0.31.0 ftfy==6.2.0", "diffusers==0.42.1 ftfy==6.2.0", [[OLD], [NEW]]),
+        # What the user names is left alone.
+        ("diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0", [[], []]),
+        # What a pipeline of one side needs undeclared both have, and once.
+        ("diffusers==0.36.0", "diffusers==0.42.1", [[NEW, FTFY], [NEW, FTFY]]),
+        ("diffusers==0.35.2", "diffusers==0.36.0", [[NEW, FTFY], [NEW, FTFY]]),
+        ("diffusers==0.30.0", "diffusers==0.42.1", [[OLD, FTFY], [NEW, FTFY]]),
+    ],
+)
+def test_a_side_gets_the_company_that_it_is_known_to_work_with(
+    base: str, head: str, added: list[list[str]]
+) -> None:
+    sides = completed([Requirements.parse([side]) for side in (base, head)])
+    assert [list(side.added) for side in sides] == added
 
 
 def test_every_release_from_0_30_on_has_known_company() -> None:

@@ -159,16 +159,17 @@ def test_a_larger_call_takes_more_memory_and_more_steps_take_time(fit: Fit, tmp_
     assert 5 * few.bound_ms < many.bound_ms < 10 * few.bound_ms
 
 
-def test_lines_that_raise_are_named(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_raise_and_a_call_that_is_refused_are_named(
+    fit: Fit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = fit("--width", "100", techniques=["fp16"])
+    assert said.code == 2
+    assert "divisible by 8" in said.err
     broken = replace(CATALOGUE["fp16"], code="raise ValueError('no such thing')")
     monkeypatch.setitem(CATALOGUE.techniques, "fp16", broken)
     said = fit(techniques=["tiny_vae", "fp16"])
     assert said.code == 2
     assert "small cannot run in any way here: fp16: raised ValueError: no such thing" in said.err
-
-
-def test_host_memory_can_be_what_lacks(fit: Fit, fake_trial: Callable[..., None]) -> None:
-    assert "lacks" in fit("--host-memory", "0.001").out
 
 
 def test_an_interrupt_shows_what_was_tried(fit: Fit, fake_trial: Callable[..., None]) -> None:
@@ -200,12 +201,7 @@ def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
     assert "Interrupted" not in said.out
 
 
-def test_a_card_is_a_size(fit: Fit, fake_trial: Callable[..., None]) -> None:
-    code = command.main(["small", "--card", "12GiB"])
-    assert code == 0
-
-
-def test_several_cards_are_asked_of_one_run(
+def test_several_cards_and_sizes_are_asked_of_one_run(
     fit: Fit, fake_trial: Callable[..., None], tmp_path: Path
 ) -> None:
     said = fit("--card", "12GiB", "--card", "0.2GiB", "--perf-report", str(tmp_path))
@@ -218,8 +214,8 @@ def test_several_cards_are_asked_of_one_run(
     (none,) = (line for line in lines if "a card of 0.2GiB" in line)
     assert "nothing" in none
     assert "fp16, on CARD, a card of 12GiB, otherwise a CARD:" in said.out
-    everything = command.main(["small", "--cards"])
-    assert everything == 0
+    assert command.main(["small", "--cards"]) == 0
+    assert "lacks" in fit("--host-memory", "0.001").out
 
 
 @pytest.mark.parametrize(
@@ -253,9 +249,3 @@ def test_no_number_is_refused(option: list[str], capsys: pytest.CaptureFixture[s
         command.main(["flux", "--card", "rtx-4090", *option])
     assert raised.value.code == 2
     assert option[0] in capsys.readouterr().err
-
-
-def test_a_call_that_the_pipeline_refuses_is_one_sentence(fit: Fit) -> None:
-    said = fit("--width", "100", techniques=["fp16"])
-    assert said.code == 2
-    assert "divisible by 8" in said.err
