@@ -103,12 +103,7 @@ def test_a_new_entry_is_seen_after_the_commit_and_not_before(stored: Path) -> No
     assert store.commit() == [stored]
     assert store.entry(KEY, WORKLOAD, "bf16") == entry()
     assert store.commit() == []
-
-
-def test_what_was_never_recorded_is_none_and_no_error(tmp_path: Path) -> None:
-    store = BaselineStore(tmp_path)
-    assert store.baseline(KEY, WORKLOAD) is None
-    assert store.entry(KEY, WORKLOAD, "fp32") is None
+    assert store.entry(KEY, "another", "bf16") is None
 
 
 # With another store beneath
@@ -168,34 +163,14 @@ def holds(store: BaselineStore, **expected: Images | None) -> bool:
 def test_a_technique_s_image_is_stored_as_a_difference_and_stays_when_fp32_s_changes(
     tmp_path: Path,
 ) -> None:
-    nearly = ONE.copy()
-    nearly[0, :4] = ANOTHER[0, :4]
-    store = store_with(tmp_path, fp32=drawn(ONE), fp16=drawn(nearly), none=entry())
-    path = store.path(KEY, WORKLOAD)
+    path = store_with(tmp_path, fp16=drawn(ANOTHER), none=entry()).path(KEY, WORKLOAD)
+    assert '"images"' in text_of(path, "fp16")
+    store_with(tmp_path, fp32=drawn(ONE))
     assert '"images"' not in text_of(path, "fp16")
     assert '"differences"' not in text_of(path, "fp32")
-    assert holds(BaselineStore(tmp_path), fp32=ONE, fp16=nearly, none=None, unknown=None)
-    before = {name: text_of(path, name) for name in ("fp16", "none")}
-    # The same image anew: nothing else is written.
-    store_with(tmp_path, fp32=drawn(ONE, **OTHER))
-    assert {name: text_of(path, name) for name in before} == before
-    store_with(tmp_path, fp32=drawn(THIRD))
-    assert holds(BaselineStore(tmp_path), fp32=THIRD, fp16=nearly)
-    assert text_of(path, "none") == before["none"]
-    without_image = [
-        re.sub('"data:.*"', "", one) for one in (text_of(path, "fp16"), before["fp16"])
-    ]
-    assert len({*without_image}) == 1, "all else of the entry is what it was"
-    store_with(tmp_path, bf16=drawn(ANOTHER))
-    assert holds(BaselineStore(tmp_path), fp32=THIRD, fp16=nearly, bf16=ANOTHER)
-
-
-def test_images_that_were_stored_before_fp32_s_become_differences(tmp_path: Path) -> None:
-    store = store_with(tmp_path, fp16=drawn(ANOTHER))
-    assert '"images"' in text_of(store.path(KEY, WORKLOAD), "fp16")
-    store_with(tmp_path, fp32=drawn(ONE))
-    assert '"differences"' in text_of(store.path(KEY, WORKLOAD), "fp16")
-    assert holds(BaselineStore(tmp_path), fp32=ONE, fp16=ANOTHER)
+    assert holds(BaselineStore(tmp_path), fp32=ONE, fp16=ANOTHER, none=None, unknown=None)
+    store_with(tmp_path, fp32=drawn(THIRD), bf16=drawn(ONE))
+    assert holds(BaselineStore(tmp_path), fp32=THIRD, fp16=ANOTHER, bf16=ONE, none=None)
 
 
 def test_images_of_the_store_beneath_are_differences_from_its_own_fp32_s(tmp_path: Path) -> None:
@@ -382,11 +357,7 @@ def test_a_spoilt_file_is_not_overwritten_by_a_refresh(stored: Path, broken: byt
     ("changes", "field"),
     [
         ({"ssim": float("nan")}, "ssim"),
-        ({"ssim": 2.0}, "ssim"),
-        ({"latency": (latency(judged_ms=(float("inf"),) * 5),)}, "latency.0.judged_ms.0"),
-        ({"latency": (latency(judged_ms=(0.0,) * 5),)}, "latency.0.judged_ms.0"),
         ({"latency": (latency((-1.0,)),)}, "latency.0.judged_ms.0"),
-        ({"component_peak_bytes": {"whole": 0}}, "component_peak_bytes.whole"),
         ({"counts": counts(mm=-1)}, "counts.rows.operations..aten::mm.0"),
     ],
 )
@@ -442,34 +413,19 @@ def test_checks_at_the_same_time_are_in_nobody_s_way(tmp_path: Path) -> None:
 # Other refreshes
 
 
-def test_what_another_refresh_wrote_meanwhile_stays(stored: Path) -> None:
-    """Both began with the same file; the second one to end has not seen what the first wrote."""
-    first, second = (BaselineStore(stored.parent.parent) for _ in range(2))
-    for store, name in ((first, "bf16"), (second, "sdpa")):
-        assert store.entry(KEY, WORKLOAD, name) is None
-        store.stage(KEY, WORKLOAD, name, entry(**OTHER))
-    first.commit()
-    second.commit()
-    found = BaselineStore(stored.parent.parent).baseline(KEY, WORKLOAD)
-    assert found is not None
-    assert found.scenarios.keys() == {"fp32", "fp16", "bf16", "sdpa"}
-
-
 def test_refreshes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
-    names = [f"technique{number}" for number in range(12)]
-
-    def refresh(name: str) -> None:
-        store = BaselineStore(tmp_path)
+    """Each has read what was there before any of them wrote."""
+    stores = {f"technique{number}": BaselineStore(tmp_path) for number in range(12)}
+    for name, store in stores.items():
         for workload in ("one", "two"):
+            assert store.entry(KEY, workload, name) is None
             store.stage(KEY, workload, name, entry())
-        store.commit()
-
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(refresh, names))
+        list(threads.map(BaselineStore.commit, stores.values()))
     for workload in ("one", "two"):
         found = BaselineStore(tmp_path).baseline(KEY, workload)
         assert found is not None
-        assert sorted(found.scenarios) == sorted(names)
+        assert found.scenarios.keys() == stores.keys()
 
 
 def test_a_refresh_that_never_ends_is_not_waited_for_for_ever(
@@ -505,19 +461,3 @@ def test_a_link_stays_one_and_leads_to_the_new_baseline(
     reread = BaselineStore(stored.parent.parent).baseline(KEY, WORKLOAD)
     assert reread is not None
     assert reread.scenarios.keys() == {"fp32", "fp16", "bf16"}
-
-
-# What is no baseline
-
-
-def test_an_entry_that_is_there_twice_is_refused(stored: Path) -> None:
-    """As a merge of two branches may leave it: each has refreshed one technique."""
-    name = '"fp16": {'
-    text = stored.read_text(encoding="utf-8")
-    start = text.index(name)
-    other = text[start : text.index("\n  }", start) + 4].replace('"mm"', '"mn"')
-    stored.write_text(text.replace(name, f"{other},\n  {name}", 1), encoding="utf-8")
-    with pytest.raises(BaselineError) as caught:
-        BaselineStore(stored.parent.parent).entry(KEY, WORKLOAD, "fp32")
-    assert f"{stored} has 'fp16' twice in one object: which is meant?" in str(caught.value)
-    assert "git checkout" in str(caught.value)
