@@ -28,7 +28,6 @@ from fixtures.records.images import (
     encoded,
     encoded_difference,
 )
-from fixtures.records.likeness import FP32
 from fixtures.records.run import RESULTS
 from tests.support.runs import run_record, scenario_record
 
@@ -224,12 +223,3 @@ def test_anything_else_is_refused(field: str, uri: str) -> None:
     where = r"\.whose" if maps else ""
     with pytest.raises(RecordError, match=rf"at scenarios\.storybook-fp16\.{field}{where}\.0: "):
         RESULTS.load(text, "results.json")
-
-
-def test_images_survive_the_way_through_a_file() -> None:
-    record = scenario_record(
-        "fp16", images=encoded(GREY), stored_images=encoded(GREY), flip_maps={FP32: encoded(GREY)}
-    )
-    again = RESULTS.load(RESULTS.dump(run_record(record)), "here").scenarios["storybook-fp16"]
-    assert again == record
-    assert again.images

@@ -42,7 +42,7 @@ def test_a_machine_twice_as_fast_sees_the_same_ratios(times: list[float], speed:
     assert there.log_ratios() == pytest.approx(here.log_ratios(), abs=1e-9)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("bad", [0.0, -1.0, 1e-308, 1e308, math.nan, math.inf])
 def test_a_round_of_no_length_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="finite time above zero"):
         Group((1.0, bad), (1.0,))
@@ -65,11 +65,6 @@ def test_a_disturbed_round_is_left_out() -> None:
         Group((1.0, 1.0, 1.0), (2.0, 9.0), disturbed=(True,))
 
 
-def test_a_sample_of_disturbed_rounds_only_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one pair"):
-        Sample.of([Group((1.0, 1.0), (2.0,), disturbed=(True,))])
-
-
 def test_a_sample_is_the_median_so_one_disturbed_round_does_not_move_it() -> None:
     calm = Sample.of([Group((1.0,) * 6, (1.5,) * 5)])
     disturbed = Sample.of([Group((1.0,) * 6, (1.5, 1.5, 90.0, 1.5, 1.5))])
@@ -77,9 +72,10 @@ def test_a_sample_is_the_median_so_one_disturbed_round_does_not_move_it() -> Non
     assert calm.standard_error == 0
 
 
-def test_a_sample_without_a_pair_is_refused() -> None:
+@pytest.mark.parametrize("groups", [[], [Group((1.0, 1.0), (2.0,), disturbed=(True,))]])
+def test_a_sample_without_a_pair_is_refused(groups: list[Group]) -> None:
     with pytest.raises(ValueError, match="at least one pair"):
-        Sample.of([])
+        Sample.of(groups)
 
 
 def test_the_standard_error_of_a_sample_is_that_of_a_median() -> None:
