@@ -47,7 +47,10 @@ def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
     source: MemorySource, limits: Limits, margin: int
 ) -> None:
     highest, lowest = 512 * MIB + margin, 512 * MIB - margin
-    assert judged(highest, source=source, limits=limits).outcome is Outcome.PASS
+    verdict = judged(highest, source=source, limits=limits)
+    assert verdict.outcome is Outcome.PASS
+    assert (verdict.measured, verdict.baseline) == (highest, 512 * MIB)
+    assert verdict.limit == pytest.approx(highest, abs=1)
     assert judged(highest + 1, source=source, limits=limits).outcome is Outcome.REGRESSION
     assert judged(lowest, source=source, limits=limits).outcome is Outcome.PASS
     assert judged(lowest - 1, source=source, limits=limits).outcome is Outcome.IMPROVEMENT

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.metrics import BY_OPTION, option_of, values
+from fixtures.metrics import values
 from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, values_beside
 from fixtures.records.outcome import Outcome
 from fixtures.verdicts.case import SideCase
@@ -91,9 +91,7 @@ def test_a_constant_has_no_spread_and_what_leaves_it_is_infinitely_far() -> None
     assert differences({"step": zeros}, {"step": zeros + 1})[0].share == math.inf
 
 
-def test_what_left_no_values_has_no_figure_and_a_bisection_knows_the_option() -> None:
+def test_what_left_no_values_has_no_figure() -> None:
     record = scenario_record("fp32")
     sides = Sides(SideCase(record.id, None, {}), record, record, images=("no.npy", "none.npy"))
     assert values.METRIC.compare(sides) == []
-    assert option_of(values.VALUES.name) == "values"
-    assert BY_OPTION["values"] is values.METRIC

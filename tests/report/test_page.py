@@ -156,7 +156,9 @@ def test_of_many_failures_the_first_few_are_open() -> None:
 def test_the_title_has_the_verdict_what_ran_and_when() -> None:
     one = fp16(changed=["torch 2.11.0 -> 2.12.0"], weights="random")
     moment = "2026-11-26T13:13:01+00:00"
-    text = read(run_record(fp32(), one, recorded_at=moment, commit="0123456789ab")).text
+    text = read(
+        run_record(fp32(weights="random"), one, recorded_at=moment, commit="0123456789ab")
+    ).text
     assert "1 of 2 failed on cpu, diffusers 0.41.0" in text
     top = text[: text.index("Find")]
     for words in (
@@ -269,9 +271,12 @@ def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
 
 
 def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
-    text = read(run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]))).text
+    frozen = scenario_record("old", timed_against="frozen", timings=[timing(2.0)])
+    run = run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]), frozen)
+    text = read(run).text
     assert "process 1: x0.567 of the control workload's latency; load 0.5, steal 0%" in text
     assert "process 1: x1.500 of fp32's latency" in text
+    assert "process 1: x2.000 of frozen's latency" in text
     assert "latency as a multiple of the control workload's" in text
 
 
