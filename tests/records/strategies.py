@@ -27,6 +27,8 @@ ABOVE_ZERO = st.integers(1, 2**60)
 SIZES = st.floats(1 / LARGEST, LARGEST)
 SECONDS = st.floats(1e-9, 1e9)
 BY_TYPE: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (bool, st.booleans()),
+    (int, WHOLE_NUMBERS),
     (str, NAMES),
     (Text, TEXTS),
     (
@@ -128,13 +130,18 @@ BY_TYPE += [
         ),
     ),
 ]
-ENTRIES = of_record(Entry, ssim=st.none() | st.floats(-1, 1))
-RUNS = of_record(
-    RunRecord,
-    scenarios=st.lists(of_record(ScenarioRecord), max_size=3).map(
-        lambda records: {one.id: one for one in records}
-    ),
-    notes=st.lists(NAMES, unique=True, max_size=3),
-    position=st.just(0),
-    noted_at=st.just({}),
-)
+BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1)))]
+BY_TYPE += [
+    (
+        RunRecord,
+        of_record(
+            RunRecord,
+            scenarios=st.lists(of_record(ScenarioRecord), max_size=3).map(
+                lambda records: {one.id: one for one in records}
+            ),
+            notes=st.lists(NAMES, unique=True, max_size=3),
+            position=st.just(0),
+            noted_at=st.just({}),
+        ),
+    )
+]

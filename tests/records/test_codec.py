@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.records import baselines
-from fixtures.records.baselines import Baseline, StagedEntry
+from fixtures.records.baselines import StagedEntry
 from fixtures.records.codec import STRICT, Codec, RecordError
+from fixtures.records.fit import FITS
 from fixtures.records.merging import MESSAGE, Message
-from fixtures.records.run import RESULTS, RunRecord
+from fixtures.records.run import RESULTS
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
-from tests.records.strategies import ENTRIES, NAMES, RUNS
+from tests.records.strategies import of_type
 from tests.support.runs import entry, run_record, scenario_record, timing, verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
@@ -74,35 +75,25 @@ def spoilt(document: Any, where: str, value: Any) -> Any:
 # Round trips
 
 
-def survives(codec: Codec[Any], record: Any) -> None:
+CODECS: list[Codec[Any]] = [RESULTS, baselines.CODEC, MESSAGE, FITS]
+
+
+@pytest.mark.parametrize(
+    ("codec", "records"),
+    [(codec, of_type(codec.of)) for codec in CODECS],
+    ids=[codec.name for codec in CODECS],
+)
+@WIDE
+@given(data=st.data())
+def test_a_record_survives(
+    codec: Codec[Any], records: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    record = data.draw(records)
     text = codec.dump(record)
     json.loads(text, parse_constant=pytest.fail)  # any reader of JSON takes the file
     again = codec.load(text, "here")
     assert repr(again) == repr(record)  # NaN is not equal to itself
     assert codec.dump(again) == text
-
-
-@WIDE
-@given(RUNS)
-def test_a_run_survives(run: RunRecord) -> None:
-    survives(RESULTS, run)
-
-
-@WIDE
-@given(
-    workload=st.text(min_size=1),
-    key=st.text(min_size=1),
-    entries=st.dictionaries(NAMES, ENTRIES, max_size=2),
-)
-def test_a_baseline_survives(workload: str, key: str, entries: Any) -> None:
-    survives(baselines.CODEC, Baseline(workload, key, entries))
-
-
-@WIDE
-@given(run=RUNS, one=ENTRIES, met=st.dictionaries(NAMES, st.integers(0, 99)))
-def test_a_workers_message_survives(run: RunRecord, one: Any, met: dict[str, int]) -> None:
-    staged = (StagedEntry("cpu", "storybook", "fp16", one),)
-    survives(MESSAGE, Message(run, met, {"a note": 3}, staged))
 
 
 @pytest.mark.parametrize("value", [np.float16(0.5), np.float32(0.5), np.float64(0.5), 1])
@@ -130,7 +121,9 @@ def record_types(of: Any) -> Iterator[type]:
         yield from record_types(part)
 
 
-@pytest.mark.parametrize("of", dict.fromkeys([*record_types(Message), *record_types(Baseline)]))
+@pytest.mark.parametrize(
+    "of", dict.fromkeys(one for codec in CODECS for one in record_types(codec.of))
+)
 def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
     assert of.__pydantic_config__ is STRICT
 
@@ -138,7 +131,7 @@ def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
 # What is no record
 
 
-@pytest.mark.parametrize("codec", [RESULTS, baselines.CODEC, MESSAGE])
+@pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -162,7 +155,7 @@ def test_what_is_no_json_object_is_refused(codec: Codec[Any], text: str, message
     assert message in refusal(codec, text)
 
 
-@pytest.mark.parametrize("codec", [RESULTS, baselines.CODEC])
+@pytest.mark.parametrize("codec", [RESULTS, baselines.CODEC, FITS])
 @pytest.mark.parametrize("schema", [..., None, 0, 1, 99, "2", "3", True, [3] * 1000, {"a": 3}])
 def test_another_schema_is_refused(codec: Codec[Any], schema: Any) -> None:
     document = {} if schema is ... else {"schema": schema}

@@ -101,23 +101,14 @@ def test_options_that_do_not_fit_are_refused_by_name(
     assert words in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "cannot be read"),
-        ('{"schema": 5, "notes": "one"}', "at notes: "),
-    ],
-)
 def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(
-    content: str | None, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "results.json"
-    if content is not None:
-        path.write_text(content)
+    path.write_text('{"schema": 5, "notes": "one"}')
     assert main([str(path), "--perf-report", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert sentence in said
-    assert str(path) in said
+    assert f"{path} is not the results of a run: at notes: " in said
     assert said.count("\n") == 1
     assert not (tmp_path / "out").exists()
 

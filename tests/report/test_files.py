@@ -86,19 +86,19 @@ def test_a_summary_that_would_be_too_long_leaves_the_tables_out_and_says_so() ->
 # The files
 
 
-def test_results_hold_the_whole_run_and_no_file_is_left_half_written(tmp_path: Path) -> None:
-    written = write_report(tmp_path / "new" / "report", MIXED, strict=False)
-    assert [path.name for path in written] == NAMES
-    assert sorted(path.name for path in written[0].parent.iterdir()) == sorted(NAMES)
+def test_results_of_head_and_base_are_whole_and_no_file_is_left_half_written(
+    tmp_path: Path,
+) -> None:
+    base = run_record(scenario("fp16", Outcome.PASS))
+    folder = tmp_path / "new" / "report"
+    assert write_report(folder, MIXED, strict=False) == [folder / name for name in NAMES]
+    assert {path.name for path in folder.iterdir()} == {*NAMES}
+    written = write_report(folder, MIXED, strict=False, base=base)
+    assert [path.name for path in written] == [*NAMES, "base.json"]
+    assert {*folder.iterdir()} == {*written}
     assert written[0].read_text() == RESULTS.dump(MIXED, indent=1) + "\n"
     assert written[1].read_text(encoding="utf-8") == markdown(MIXED, strict=False)
-
-
-def test_the_results_of_base_are_written_beside_those_of_head(tmp_path: Path) -> None:
-    base = run_record(scenario("fp16", Outcome.PASS))
-    written = write_report(tmp_path, MIXED, strict=False, base=base)
-    assert [path.name for path in written] == [*NAMES, "base.json"]
-    assert written[-1].read_text() == RESULTS.dump(base, indent=1) + "\n"
+    assert written[3].read_text() == RESULTS.dump(base, indent=1) + "\n"
 
 
 def test_on_github_the_summary_is_added_to_the_job_s_page(

@@ -112,14 +112,27 @@ def illustrated_run() -> RunRecord:
     )
 
 
-def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
+def test_every_scenario_has_a_row_with_its_verdict_figures_and_what_it_is_filtered_by() -> None:
     reader = read(RUN)
     bodies = [body for body in reader.attributes("tbody") if "data-name" in body]
     # What failed comes first.
     assert [body["data-name"] for body in bodies] == ["storybook-fp16", "storybook-fp32"]
     assert [body["data-status"] for body in bodies] == ["regression", "pass"]
+    assert [body["class"] for body in bodies] == ["failed open", "passed"]
     for choice in reader.attributes("select"):
         assert f"data-{choice['id']}" in bodies[0]
+    figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
+    assert figures == [150.0, 0.9, 16 * MIB, 0.5, 0.99, 100.0, 32 * MIB, 1.0]
+    bars = [a["style"] for a in reader.attributes("span") if a.get("class") == "bar"]
+    assert bars == ["width: 50.0%", "width: 100.0%"]
+    for words in (
+        *("✗ regression (latency ratio)", "✓ pass", "1 failed"),
+        *("avx2 amx", "None", "torch", "2.12.0", "a note"),
+    ):
+        assert words in reader.text
+    assert "roofline bound" not in reader.text, "no scenario has the figure"
+    gained = read(run_record(scenario_record("bf16", Outcome.IMPROVEMENT)))
+    assert "▲ improvement (latency ratio)" in gained.text
 
 
 def test_what_the_script_and_the_rows_name_is_there() -> None:
@@ -132,16 +145,6 @@ def test_what_the_script_and_the_rows_name_is_there() -> None:
     openers = [b["aria-controls"] for b in reader.attributes("button") if "aria-controls" in b]
     assert len(openers) == 3
     assert {*openers} <= {*ids}
-
-
-def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() -> None:
-    reader = read(RUN)
-    assert "✗ regression (latency ratio)" in reader.text
-    assert "✓ pass" in reader.text
-    bodies = [body["class"] for body in reader.attributes("tbody") if "data-name" in body]
-    assert bodies == ["failed open", "passed"]
-    gained = read(run_record(scenario_record("bf16", Outcome.IMPROVEMENT)))
-    assert "▲ improvement (latency ratio)" in gained.text
 
 
 def test_of_many_failures_the_first_few_are_open() -> None:
@@ -241,18 +244,6 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
     ):
         assert words in reader.text
     assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
-
-
-def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
-    reader = read(RUN)
-    assert "roofline bound" not in reader.text
-    figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
-    assert figures == [150.0, 0.9, 16 * MIB, 0.5, 0.99, 100.0, 32 * MIB, 1.0]
-
-
-def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
-    bars = [a["style"] for a in read(RUN).attributes("span") if a.get("class") == "bar"]
-    assert bars == ["width: 50.0%", "width: 100.0%"]
 
 
 def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
@@ -421,9 +412,3 @@ def test_figures_that_are_no_figures_can_be_shown(value: float) -> None:
 
 def test_an_empty_run_is_a_page_too() -> None:
     assert "nothing judged" in read(RunRecord()).text
-
-
-def test_machine_software_and_notes_are_on_the_page() -> None:
-    text = read(RUN).text
-    for words in ("avx2 amx", "None", "torch", "2.12.0", "a note", "1 failed"):
-        assert words in text

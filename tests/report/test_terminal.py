@@ -294,28 +294,16 @@ def test_each_reason_why_nothing_was_judged_is_given_once() -> None:
     ]
 
 
-def test_without_color_there_is_no_escape_sequence(
-    measured: ScenarioRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    run = run_record(
-        measured,
-        scenario_record("bf16", Outcome.REGRESSION),
-        scenario_record("x", unsupported="no"),
-        notes=["a note"],
-    )
-    assert ESCAPE not in shown(run)
-
-
-def test_with_color_the_words_are_the_same(
-    measured: ScenarioRecord, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("color", [False, True])
+def test_escape_sequences_are_there_with_color_alone_whatever_the_terminal(
+    color: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TERM", "xterm-256color")
-    run = run_record(measured, scenario_record("bf16", Outcome.REGRESSION))
-    text = render(run, width=80, color=True)
-    assert ESCAPE in text
+    text = render(EVERYTHING, width=96, color=color)
+    assert (ESCAPE in text) is color
     assert "regression" in text
 
 
@@ -362,9 +350,13 @@ ALL = run_record(
 )
 
 
-def test_the_closing_line_counts_every_scenario_once() -> None:
+def test_the_closing_line_counts_every_scenario_once_the_undecided_as_failed_if_strict() -> None:
     assert closing_line(ALL, strict=False) == (
         "7 judged: 2 passed (1 improved), 4 failed, 1 undecided; latency judged for 6 of 9; "
+        "1 unsupported, 2 not judged"
+    )
+    assert closing_line(ALL, strict=True) == (
+        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 
@@ -374,30 +366,20 @@ def held_to(technique: str, limit: float | None, outcome: Outcome) -> ScenarioRe
     return scenario_record(technique, verdicts=[one], wall_ms=100.0)
 
 
-def test_the_closing_line_says_what_latencies_were_held_to() -> None:
+def test_the_closing_line_and_the_table_say_what_latencies_were_held_to() -> None:
     fp32, fp16 = held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.REGRESSION)
-    new = held_to("new", None, Outcome.NO_BASELINE)
-    both = closing_line(run_record(fp32, fp16, new), strict=False)
-    assert "; latency judged for 2 of 3, limits 4 to 20 %; " in both
-    one = closing_line(run_record(fp32), strict=False)
-    assert "; latency judged for 1 of 1, limit 4 %; " in one
-    assert "; latency judged for 0 of 1; " in closing_line(run_record(new), strict=False)
-
-
-def test_the_table_has_the_limit_of_each_latency() -> None:
-    fp32, fp16 = held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.PASS)
     fp16.verdicts = [replace(one, detail=f"1.25 (limit 1.5, {ELSEWHERE})") for one in fp16.verdicts]
+    new = held_to("new", None, Outcome.NO_BASELINE)
+    for records, words in (
+        ((fp32, fp16, new), "; latency judged for 2 of 3, limits 4 to 20 %; "),
+        ((fp32,), "; latency judged for 1 of 1, limit 4 %; "),
+        ((new,), "; latency judged for 0 of 1; "),
+    ):
+        assert words in closing_line(run_record(*records), strict=False)
     text = shown(run_record(fp32, fp16))
     for technique, limit in (("fp32", "+4 %"), ("fp16", "+20 % by others")):
         cells = dict(zip(row(text, "technique"), row(text, technique), strict=True))
         assert cells["its limit"] == limit
-
-
-def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
-    assert closing_line(ALL, strict=True) == (
-        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged for 6 of 9; "
-        "1 unsupported, 2 not judged"
-    )
 
 
 def test_the_closing_line_has_the_claims_in_the_same_order_whoever_met_them_first() -> None:
