@@ -100,6 +100,7 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
         assert verdict.outcome is Outcome.REGRESSION
         assert verdict.metric == MEASURES[measure].name
         assert (verdict.baseline, verdict.limit) == (None, most)
+    assert of(1.0, replace(LIMIT, **{measure: None})).outcome is Outcome.PASS
     exact = replace(LIMIT, **{measure: 0.0})
     assert of(0.0, exact).outcome is Outcome.PASS
     assert of(1e-9, exact).outcome is Outcome.REGRESSION
@@ -108,12 +109,6 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
 def test_the_fields_of_a_limit_are_the_measures() -> None:
     assert {one.name for one in fields(ImageLimits)} == MEASURES.keys()
     assert {one.name for one in fields(Likeness)} == {*MEASURES, "ssim"}
-
-
-def test_what_was_not_measured_or_has_no_limit_is_not_judged() -> None:
-    assert judged(flip=None, flip_max=None).outcome is Outcome.PASS
-    assert judged(limit=limits(NONE, STORED), largest=0.5).outcome is Outcome.REGRESSION
-    assert judged(FP32, replace(LIMIT, largest=None), largest=0.5).outcome is Outcome.PASS
 
 
 def test_the_measure_that_is_furthest_beyond_speaks_and_the_others_are_named() -> None:
@@ -200,8 +195,6 @@ DAMAGES: dict[str, tuple[Callable[[Images], Images], float]] = {
     "gamma 1.1": (lambda images: images**1.1, 0.99),
     "10 % brighter": (lambda images: images * 1.1, 0.99),
     "half of it 5 % brighter": (half_brighter, 0.99),
-    "red 10 % down": (lambda images: images * np.array([0.9, 1, 1], np.float32), 0.99),
-    "green 10 % down": (lambda images: images * np.array([1, 0.9, 1], np.float32), 0.99),
     "blue 10 % down": (lambda images: images * np.array([1, 1, 0.9], np.float32), 0.99),
     "16 to 235": (lambda images: (16 + 219 * images) / 255, 0.99),
     "8 x 8 white pixels": (with_block, 0.98),
