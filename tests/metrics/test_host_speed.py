@@ -120,9 +120,7 @@ def test_a_reference_without_a_sound_time_widens_nothing(reference_ms: float) ->
     assert HostSpeed.of(STORED.latency, [reference_ms]) is None
 
 
-def test_a_call_that_takes_thrice_as_long_is_the_hosts_if_the_reference_does_with_one_torch() -> (
-    None
-):
+def test_thrice_the_time_is_the_hosts_if_the_reference_takes_it_with_the_same_torch() -> None:
     of_ratio, of_time = judged(1.27, 250.0, software=SOFTWARE)
     assert (of_ratio.outcome, of_time.outcome) == (Outcome.PASS, Outcome.PASS)
     assert judged(1.27, 250.0)[1].outcome is Outcome.REGRESSION, "it may be a newer torch's"

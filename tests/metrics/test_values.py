@@ -40,18 +40,14 @@ def compared(folder: Path, head: dict[str, Any], base: dict[str, Any] = BASE) ->
     return figure
 
 
-def test_equal_values_pass_and_say_nothing(tmp_path: Path) -> None:
-    figure = compared(tmp_path, BASE)
-    assert figure.verdict.outcome is Outcome.PASS
-    assert not figure.is_shown
-
-
-def test_rounding_passes_and_is_shown(tmp_path: Path) -> None:
-    figure = compared(tmp_path, {**BASE, "step 2": further(ROUNDING / 2)})
-    assert figure.verdict.outcome is Outcome.PASS
-    assert figure.note == "values differ by 0.00015 std in step 2, the most"
-    assert figure.texts[2] == "values differ by 0.00015 std"
-    assert figure.is_shown
+def test_equal_values_pass_and_say_nothing_and_rounding_passes_and_is_shown(tmp_path: Path) -> None:
+    equal, rounded = (
+        compared(tmp_path, head) for head in (BASE, {**BASE, "step 2": further(ROUNDING / 2)})
+    )
+    assert equal.verdict.outcome is rounded.verdict.outcome is Outcome.PASS
+    assert (equal.is_shown, rounded.is_shown) == (False, True)
+    assert rounded.note == "values differ by 0.00015 std in step 2, the most"
+    assert rounded.texts[2] == "values differ by 0.00015 std"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
     if origin is typing.Literal:
         return st.sampled_from(parts)
     if origin in (typing.Union, UnionType):
-        return st.one_of([st.none() if one is type(None) else of_type(one) for one in parts])
+        return st.one_of([st.none() if part is type(None) else of_type(part) for part in parts])
     if origin in (dict, Mapping):
         return st.dictionaries(of_type(parts[0]), of_type(parts[1]), max_size=2)
     if origin is tuple and parts[-1] is not Ellipsis:
@@ -137,7 +137,7 @@ BY_TYPE += [
         of_record(
             RunRecord,
             scenarios=st.lists(of_record(ScenarioRecord), max_size=3).map(
-                lambda records: {one.id: one for one in records}
+                lambda records: {record.id: record for record in records}
             ),
             notes=st.lists(NAMES, unique=True, max_size=3),
             position=st.just(0),

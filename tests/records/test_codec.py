@@ -24,6 +24,7 @@ from fixtures.records.run import RESULTS
 from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from tests.records.strategies import of_type
+from tests.support.odd import DROPPED, Place, spoilt
 from tests.support.runs import entry, run_record, scenario_record, timing, verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
@@ -59,17 +60,10 @@ def plain(codec: Codec[Any], record: Any) -> Any:
     return json.loads(codec.dump(record))
 
 
-def spoilt(document: Any, where: str, value: Any) -> Any:
-    """The document with one place set; `...` removes it."""
-    inner = document
-    *parts, last = [int(part) if part.isdigit() else part for part in where.split("/")]
-    for part in parts:
-        inner = inner[part]
-    if value is ...:
-        del inner[last]
-    else:
-        inner[last] = value
-    return document
+def spoilt_run(where: str, value: Any) -> str:
+    """The text of a run with one place as it should not be."""
+    place = tuple(int(part) if part.isdigit() else part for part in where.split("/"))
+    return spoilt(plain(RESULTS, RUN), place, value)
 
 
 # Round trips
@@ -122,7 +116,7 @@ def record_types(of: Any) -> Iterator[type]:
 
 
 @pytest.mark.parametrize(
-    "of", dict.fromkeys(one for codec in CODECS for one in record_types(codec.of))
+    "of", dict.fromkeys(record for codec in CODECS for record in record_types(codec.of))
 )
 def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
     assert of.__pydantic_config__ is STRICT
@@ -174,10 +168,10 @@ FIRST_GROUP = "scenarios.storybook-fp16.timings.0.groups.0"
         ("hardware", []),
         ("surprise", 1),
         (RECORD, {}),
-        (f"{RECORD}/id", ...),
+        (f"{RECORD}/id", DROPPED),
         (f"{RECORD}/surprise", 1),
         (f"{RECORD}/counts/rows/operations//aten::mm", -1),
-        (f"{RECORD}/speedup/low", ...),
+        (f"{RECORD}/speedup/low", DROPPED),
         (f"{RECORD}/timings/0/groups/0/candidate_s/0", "0.1"),
         (f"{RECORD}/timeline/phases", [["vae", 0]]),
         (f"{RECORD}/timeline/stride", 0),
@@ -192,7 +186,7 @@ FIRST_GROUP = "scenarios.storybook-fp16.timings.0.groups.0"
     ],
 )
 def test_a_wrong_field_of_results_is_refused_and_named(where: str, value: Any) -> None:
-    sentence = refusal(RESULTS, spoilt(plain(RESULTS, RUN), where, value))
+    sentence = refusal(RESULTS, spoilt_run(where, value))
     assert sentence.startswith("results.json is not the results of a run: at ")
     assert f"at {where.replace('/', '.')}" in sentence
 
@@ -209,18 +203,18 @@ def test_a_wrong_field_of_results_is_refused_and_named(where: str, value: Any) -
     ],
 )
 def test_what_no_run_has_is_refused(where: str, value: Any, message: str) -> None:
-    assert message in refusal(RESULTS, spoilt(plain(RESULTS, RUN), where, value))
+    assert message in refusal(RESULTS, spoilt_run(where, value))
 
 
 @pytest.mark.parametrize(
-    "where", ["run", "run/scenarios/storybook-fp16/verdicts", "staged/0/entry"]
+    "place",
+    [("run",), ("run", "scenarios", "storybook-fp16", "verdicts"), ("staged", 0, "entry")],
 )
-def test_a_message_is_refused_with_the_field(where: str) -> None:
+def test_a_message_is_refused_with_the_field(place: Place) -> None:
     message = Message(RUN, staged=(StagedEntry("cpu", "storybook", "fp16", entry()),))
-    sentence = refusal(MESSAGE, spoilt(plain(MESSAGE, message), where, "?"))
-    assert sentence.startswith(
-        f"results.json is not a worker's message: at {where.replace('/', '.')}"
-    )
+    sentence = refusal(MESSAGE, spoilt(plain(MESSAGE, message), place, "?"))
+    where = ".".join(map(str, place))
+    assert sentence.startswith(f"results.json is not a worker's message: at {where}")
 
 
 # Files

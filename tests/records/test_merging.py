@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fixtures.records.baselines import StagedEntry
@@ -47,10 +49,12 @@ def test_no_verdict_and_no_figure_of_a_scenario_is_lost_and_none_counts_twice() 
 
 
 def test_figures_that_differ_are_noted_and_an_empty_text_is_none() -> None:
-    found = ((0.7, ""), (0.8, "fp32"), (0.7, ""))
-    run = merged(
-        [run_record(scenario_record("fp16", ssim=ssim, timed_against=text)) for ssim, text in found]
-    )
+    figures: list[dict[str, Any]] = [
+        {"ssim": 0.7},
+        {"ssim": 0.8, "timed_against": "fp32"},
+        {"ssim": 0.7},
+    ]
+    run = merged([run_record(scenario_record("fp16", **each)) for each in figures])
     record = run.scenarios["storybook-fp16"]
     assert (record.ssim, record.timed_against) == (0.7, "fp32")
     assert run.notes == [

@@ -23,7 +23,7 @@ def test_the_outcome_of_a_scenario_is_the_worst_of_what_was_judged(
 ) -> None:
     record = scenario_record("a", *outcomes)
     assert record.outcome is worst
-    said = {one.outcome: one for one in record.verdicts}
+    said = {verdict.outcome: verdict for verdict in record.verdicts}
     assert record.verdict is said.get(worst)
     unsupported = scenario_record("a", *outcomes, unsupported="no such device")
     assert unsupported.outcome is Outcome.UNSUPPORTED

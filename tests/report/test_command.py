@@ -120,6 +120,8 @@ def test_a_folder_that_cannot_be_written_is_refused_with_the_option_that_names_i
     assert main([path, "--perf-report", path]) == 2
     said = capsys.readouterr().err
     assert f"--perf-report {path} cannot be written" in said
+    assert "give another folder" in said
+    assert RESULTS.read(Path(path)) == RUN
     assert said.count("\n") == 1
 
 
