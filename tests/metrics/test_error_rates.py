@@ -51,10 +51,13 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
     return found
 
 
-@pytest.mark.parametrize("deviation", [0.02, 0.10, 0.30])
-def test_unchanged_code_fails_in_at_most_half_a_percent_of_comparisons(deviation: float) -> None:
-    alarms = outcomes(0.0, deviation, seed=1).count(Outcome.REGRESSION)
-    assert alarms <= MAX_FALSE_ALARMS
+@pytest.mark.parametrize(("deviation", "passing"), [(0.015, 0.98), (0.02, 0), (0.10, 0), (0.30, 0)])
+def test_unchanged_code_fails_in_at_most_half_a_percent_and_passes_on_a_quiet_machine(
+    deviation: float, passing: float
+) -> None:
+    judged = outcomes(0.0, deviation, seed=1)
+    assert judged.count(Outcome.REGRESSION) <= MAX_FALSE_ALARMS
+    assert judged.count(Outcome.PASS) >= passing * RUNS
 
 
 def test_a_rule_that_forgets_its_further_samples_would_be_caught(
@@ -63,12 +66,6 @@ def test_a_rule_that_forgets_its_further_samples_would_be_caught(
     monkeypatch.setattr(decision, "regression_error", lambda *_: REGRESSION_ERROR)
     alarms = outcomes(0.0, 0.10, seed=1).count(Outcome.REGRESSION)
     assert alarms > MAX_FALSE_ALARMS
-
-
-def test_unchanged_code_on_a_quiet_machine_passes() -> None:
-    found = outcomes(0.0, 0.015, seed=2)
-    assert found.count(Outcome.REGRESSION) <= RUNS * REGRESSION_ERROR
-    assert found.count(Outcome.PASS) >= 0.98 * RUNS
 
 
 def test_a_slowdown_of_30_percent_always_fails() -> None:

@@ -270,11 +270,7 @@ def test_bytes_are_printed_as_bytes_and_copies_with_theirs() -> None:
     ("now", "outcome"),
     [
         (STORED, Outcome.PASS),
-        (host_calls(a_step=612), Outcome.PASS),
         (host_calls(a_step=613), Outcome.REGRESSION),
-        (host_calls(a_step=588), Outcome.PASS),
-        (host_calls(a_step=587), Outcome.IMPROVEMENT),
-        (host_calls(torch_a_step=5100), Outcome.PASS),
         (host_calls(torch_a_step=5101), Outcome.REGRESSION),
         (host_calls(torch_a_step=4899), Outcome.IMPROVEMENT),
         # In all 2,100: 2 % of it is 42, ten a step are 30.

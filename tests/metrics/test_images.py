@@ -65,41 +65,17 @@ needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not in
     ],
 )
 def test_similarity_is_judged_by_its_minimum(ssim: float, outcome: Outcome) -> None:
-    assert judge_images(case(), ssim, 0.98).outcome is outcome
+    for entry_or_none in (entry(), None):  # a baseline is not needed
+        assert judge_images(case(entry=entry_or_none), ssim, 0.98).outcome is outcome
     assert judge_similarity(SIDES, ssim, 0.98).outcome is outcome
 
 
-def test_images_need_no_baseline() -> None:
-    new = case(entry=None)
-    assert judge_images(new, 0.99, 0.98).outcome is Outcome.PASS
-    verdict = judge_images(new, 0.9, 0.98)
-    assert verdict.outcome is Outcome.REGRESSION
-    assert verdict.changes == ""
-
-
 def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
-    sentence = judge_images(case(), 0.5, 0.98).sentence
+    verdict = judge_images(case(), 0.5, 0.98)
     for part in (SCENARIO, "0.5000", "limit 0.9800", "baseline has 0.9950", "torch 2.12.0"):
-        assert part in sentence
-    assert "refresh" not in sentence
-
-
-@pytest.mark.parametrize(
-    ("verdict", "detail"),
-    [
-        (judge_images(case(), 0.5, 0.98), "0.5000 (limit 0.9800)"),
-        (judge_images(case(), 0.99, 0.98), "0.9900 (limit 0.9800)"),
-        (judge_similarity(SIDES, 0.5, 0.98), "0.5000 (limit 0.9800)"),
-        (
-            judge_likeness(case(), [replace(EQUAL, largest=2 / 255)], LIMIT, "its"),
-            "2.00/255 (limit 1.00/255)",
-        ),
-        (judge_likeness(case(), [replace(EQUAL, flip=0.5)], LIMIT, "its"), "0.500 (limit 0.030)"),
-    ],
-    ids=["wrong", "right", "sides", "difference", "FLIP"],
-)
-def test_a_row_shows_the_figure_and_its_limit(verdict: Verdict, detail: str) -> None:
-    assert verdict.detail == detail
+        assert part in verdict.sentence
+    assert "refresh" not in verdict.sentence
+    assert verdict.detail == "0.5000 (limit 0.9800)"
 
 
 # How far each image is from another one
@@ -124,6 +100,7 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
         assert verdict.outcome is Outcome.REGRESSION
         assert verdict.metric == MEASURES[measure].name
         assert (verdict.baseline, verdict.limit) == (None, most)
+    assert of(1.0, replace(LIMIT, **{measure: None})).outcome is Outcome.PASS
     exact = replace(LIMIT, **{measure: 0.0})
     assert of(0.0, exact).outcome is Outcome.PASS
     assert of(1e-9, exact).outcome is Outcome.REGRESSION
@@ -132,12 +109,6 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
 def test_the_fields_of_a_limit_are_the_measures() -> None:
     assert {one.name for one in fields(ImageLimits)} == MEASURES.keys()
     assert {one.name for one in fields(Likeness)} == {*MEASURES, "ssim"}
-
-
-def test_what_was_not_measured_or_has_no_limit_is_not_judged() -> None:
-    assert judged(flip=None, flip_max=None).outcome is Outcome.PASS
-    assert judged(limit=limits(NONE, STORED), largest=0.5).outcome is Outcome.REGRESSION
-    assert judged(FP32, replace(LIMIT, largest=None), largest=0.5).outcome is Outcome.PASS
 
 
 def test_the_measure_that_is_furthest_beyond_speaks_and_the_others_are_named() -> None:
@@ -171,7 +142,6 @@ def test_an_image_that_is_not_what_is_computed_names_the_suspects_and_no_way_to_
 @pytest.mark.parametrize(
     ("difference", "outcome"),
     [
-        (0.0, Outcome.PASS),
         (FROZEN_DIFFERENCE, Outcome.PASS),
         (math.nextafter(FROZEN_DIFFERENCE, 1), Outcome.REGRESSION),
     ],
@@ -225,8 +195,6 @@ DAMAGES: dict[str, tuple[Callable[[Images], Images], float]] = {
     "gamma 1.1": (lambda images: images**1.1, 0.99),
     "10 % brighter": (lambda images: images * 1.1, 0.99),
     "half of it 5 % brighter": (half_brighter, 0.99),
-    "red 10 % down": (lambda images: images * np.array([0.9, 1, 1], np.float32), 0.99),
-    "green 10 % down": (lambda images: images * np.array([1, 0.9, 1], np.float32), 0.99),
     "blue 10 % down": (lambda images: images * np.array([1, 1, 0.9], np.float32), 0.99),
     "16 to 235": (lambda images: (16 + 219 * images) / 255, 0.99),
     "8 x 8 white pixels": (with_block, 0.98),
@@ -419,32 +387,27 @@ RED_ON_MARS = {**WHITE_ON_MARS, "main colour": "red"}
 RED_AT_SEA = {**RED_ON_MARS, "place": "sea"}
 
 
-def test_an_image_must_show_what_the_fp32_image_shows() -> None:
-    verdict = judge_classes(case(entry=None), [WHITE_ON_MARS], [WHITE_ON_MARS])
-    assert verdict.outcome is Outcome.PASS
-    assert (verdict.measured, verdict.limit) == (3, 3)
-
-
 @pytest.mark.parametrize(
     ("shown", "kept", "words"),
     [
-        ([RED_ON_MARS], 2, "main colour red where fp32's shows white"),
+        (WHITE_ON_MARS, 3, "what fp32's shows"),
+        (RED_ON_MARS, 2, "main colour red where fp32's shows white"),
         (
-            [RED_AT_SEA],
+            RED_AT_SEA,
             1,
             "place sea where fp32's shows mars; the image shows main colour red where fp32's "
             "shows white",
         ),
     ],
 )
-def test_another_class_is_a_regression_that_no_command_accepts(
-    shown: list[dict[str, str]], kept: int, words: str
+def test_another_class_than_the_fp32_image_s_is_a_regression_that_no_command_accepts(
+    shown: dict[str, str], kept: int, words: str
 ) -> None:
-    verdict = judge_classes(case(), shown, [WHITE_ON_MARS])
-    assert verdict.outcome is Outcome.REGRESSION
+    verdict = judge_classes(case(), [shown], [WHITE_ON_MARS])
+    assert verdict.outcome is (Outcome.PASS if kept == 3 else Outcome.REGRESSION)
     assert (verdict.measured, verdict.limit) == (kept, 3)
     assert f"the image shows {words}" in verdict.sentence
-    assert "torch 2.12.0" in verdict.sentence
+    assert ("torch 2.12.0" in verdict.sentence) == (kept < 3)
     assert "accept" not in verdict.sentence
 
 

@@ -81,6 +81,7 @@ def is_doubted(verdict: Verdict) -> bool:
         ({WHOLE: 256 * MIB, "denoiser": 500 * MIB}, True),  # no resident tensors: half the peak
         ({WHOLE: 256 * MIB, "denoiser": 250 * MIB}, True),  # every peak of the baseline doubled
         ({WHOLE: 512 * MIB, "denoiser": 349 * MIB}, True),  # a component alone
+        ({WHOLE: 100 * MIB, "denoiser": 600 * MIB}, True),  # hidden by one that grew
         ({WHOLE: 1, "denoiser": 1}, True),
         ({WHOLE: 359 * MIB, "denoiser": 351 * MIB}, False),
         ({WHOLE: 503 * MIB, "denoiser": 500 * MIB}, False),
@@ -96,11 +97,6 @@ def test_the_limit_of_a_gain_is_its_own() -> None:
     limit = round(1000 * (1 - IMPLAUSIBLE_GAIN))
     assert not is_doubted(judge_peak_memory(on, {WHOLE: limit}, "replay"))
     assert is_doubted(judge_peak_memory(on, {WHOLE: limit - 1}, "replay"))
-
-
-def test_a_component_that_grew_does_not_hide_one_that_vanished() -> None:
-    peaks = {WHOLE: 100 * MIB, "denoiser": 600 * MIB}
-    assert is_doubted(judge_peak_memory(case(), peaks, "ledger"))
 
 
 # Counts

@@ -28,7 +28,7 @@ from fixtures.metrics.latency_verdicts import (
     judge_ratio,
 )
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.timing import Group, Sample, Timing
+from fixtures.records.timing import Sample, Timing
 from fixtures.verdicts.case import Case, SideCase
 from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES, NO_PRIOR, Priors, Spread
@@ -71,12 +71,6 @@ def judged(
 def test_a_certain_change_is_judged_by_the_margin(ratio: float, outcome: Outcome) -> None:
     assert judged(ratio, processes=12, on=case(entry=CERTAIN)).outcome is outcome
     assert judge_change(SIDES, [sample(ratio)] * 12).outcome is outcome
-
-
-def test_a_loss_beyond_the_margin_is_no_regression_before_it_is_beyond_doubt() -> None:
-    on = case(entry=CERTAIN)
-    assert judged(1.03, processes=1, on=on).outcome is Outcome.INCONCLUSIVE
-    assert judged(1.03, processes=12, on=on).outcome is Outcome.REGRESSION
 
 
 def test_the_more_scenarios_a_run_judges_the_surer_a_regression_must_be() -> None:
@@ -154,13 +148,6 @@ def test_a_ratio_of_unknown_uncertainty_does_not_pass(error: float) -> None:
     for verdict in (judge_ratio(case(), samples), judge_change(SIDES, samples)):
         assert verdict.outcome is Outcome.INCONCLUSIVE
         assert "a slowdown of up to" in verdict.sentence
-
-
-def test_no_sample_at_all_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one sample"):
-        judge_ratio(case(), [])
-    with pytest.raises(ValueError, match="at least one sample"):
-        judge_change(SIDES, [])
 
 
 # Sessions and kinds of processor
@@ -309,21 +296,11 @@ def test_a_gain_of_note_must_be_ruled_out_too() -> None:
 # The absolute time
 
 
-@pytest.mark.parametrize(
-    ("judged_ms", "outcome"),
-    [
-        (100.0 * (1 + ABSOLUTE_TOLERANCE), Outcome.PASS),
-        (math.nextafter(100.0 * (1 + ABSOLUTE_TOLERANCE), math.inf), Outcome.REGRESSION),
-    ],
-)
-def test_absolute_latency_fails_beyond_a_doubling_only(judged_ms: float, outcome: Outcome) -> None:
-    assert judge_absolute_latency(case(), [taking(judged_ms)]).outcome is outcome
-
-
-def test_absolute_latency_is_compared_with_the_baselines_median() -> None:
+def test_absolute_latency_fails_beyond_a_doubling_of_the_baselines_median_only() -> None:
     skewed = case(entry=entry(latency=(latency(judged_ms=(1.0, 1.0, 100.0, 1.0, 1.0)),)))
-    assert judge_absolute_latency(skewed, [taking(2.0)]).outcome is Outcome.PASS
-    assert judge_absolute_latency(skewed, [taking(2.1)]).outcome is Outcome.REGRESSION
+    limit_ms = 1 + ABSOLUTE_TOLERANCE
+    assert judge_absolute_latency(skewed, [taking(limit_ms)]).outcome is Outcome.PASS
+    assert judge_absolute_latency(skewed, [taking(1.001 * limit_ms)]).outcome is Outcome.REGRESSION
 
 
 # The absolute time where the clock is steady
@@ -371,13 +348,6 @@ def test_an_impossible_latency_is_broken(judged_ms: float) -> None:
 def test_a_steady_clock_on_other_hardware_is_not_judged() -> None:
     elsewhere = replace(STEADY, hardware=ELSEWHERE)
     assert judge_absolute_latency(elsewhere, [timing()]).outcome is Outcome.NOT_JUDGED
-
-
-def test_a_disturbed_round_is_left_out_of_the_latency() -> None:
-    group = Group((0.1,) * 4, (0.1, 0.1, 0.9), (False, False, True))
-    disturbed = replace(timing(), groups=(group,))
-    assert math.exp(disturbed.latency_sample.log_ratio) == pytest.approx(100.0)
-    assert disturbed.latency_sample.standard_error == 0.0
 
 
 # Both

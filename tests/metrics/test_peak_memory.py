@@ -47,7 +47,10 @@ def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
     source: MemorySource, limits: Limits, margin: int
 ) -> None:
     highest, lowest = 512 * MIB + margin, 512 * MIB - margin
-    assert judged(highest, source=source, limits=limits).outcome is Outcome.PASS
+    verdict = judged(highest, source=source, limits=limits)
+    assert verdict.outcome is Outcome.PASS
+    assert (verdict.measured, verdict.baseline) == (highest, 512 * MIB)
+    assert verdict.limit == pytest.approx(highest, abs=1)
     assert judged(highest + 1, source=source, limits=limits).outcome is Outcome.REGRESSION
     assert judged(lowest, source=source, limits=limits).outcome is Outcome.PASS
     assert judged(lowest - 1, source=source, limits=limits).outcome is Outcome.IMPROVEMENT
@@ -77,10 +80,20 @@ def test_figures_that_round_to_the_same_are_told_apart_by_their_bytes() -> None:
     assert above.detail == "whole 10,737,418,241 bytes (limit 10,737,418,240 bytes)"
 
 
-def test_a_component_that_needs_more_is_seen_behind_an_unchanged_whole() -> None:
-    verdict = judged(denoiser=509 * MIB)
-    assert verdict.outcome is Outcome.REGRESSION
-    assert "peak memory (denoiser)" in verdict.sentence
+@pytest.mark.parametrize(
+    ("others", "outcome", "words"),
+    [
+        ({"denoiser": 509 * MIB}, Outcome.REGRESSION, "peak memory (denoiser)"),
+        ({}, Outcome.REGRESSION, "'denoiser' was not measured"),
+        ({"denoiser": 500 * MIB, "vae": MIB}, Outcome.NO_BASELINE, "'vae' has no baseline"),
+    ],
+)
+def test_a_component_is_seen_behind_an_unchanged_whole(
+    others: dict[str, int], outcome: Outcome, words: str
+) -> None:
+    verdict = judge_peak_memory(case(), {"whole": 512 * MIB, **others}, "ledger")
+    assert verdict.outcome is outcome
+    assert words in verdict.sentence
 
 
 def test_a_failing_peak_names_what_is_alive_more_and_what_that_module_does_more_often() -> None:
@@ -98,18 +111,6 @@ def test_a_failing_peak_names_what_is_alive_more_and_what_that_module_does_more_
         assert verdict.text.startswith("peak memory (whole)")
         assert verdict.text.endswith(f"; {cause}") is held
         assert verdict.places == (("Decoder",) if held else ())
-
-
-def test_a_component_that_was_not_measured_is_a_regression() -> None:
-    verdict = judge_peak_memory(case(), {"whole": 512 * MIB}, "ledger")
-    assert verdict.outcome is Outcome.REGRESSION
-    assert "'denoiser' was not measured" in verdict.sentence
-
-
-def test_a_new_component_has_no_baseline() -> None:
-    verdict = judged(vae=MIB)
-    assert verdict.outcome is Outcome.NO_BASELINE
-    assert "'vae' has no baseline" in verdict.sentence
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0])

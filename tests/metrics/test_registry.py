@@ -46,6 +46,8 @@ def test_names_options_and_quantities_are_each_one_metric_s() -> None:
         ("compute (float16)", "counts", "counts"),
         ("host calls (a step)", "host calls", "host_calls"),
         ("empty_cache (in all)", "host calls", "empty_cache"),
+        ("faults (leak)", "faults", "faults"),
+        ("computed", "values", "values"),
         ("run", "activation", ""),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.metrics import BY_OPTION, option_of, values
+from fixtures.metrics import values
 from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, values_beside
 from fixtures.records.outcome import Outcome
 from fixtures.verdicts.case import SideCase
@@ -40,18 +40,14 @@ def compared(folder: Path, head: dict[str, Any], base: dict[str, Any] = BASE) ->
     return figure
 
 
-def test_equal_values_pass_and_say_nothing(tmp_path: Path) -> None:
-    figure = compared(tmp_path, BASE)
-    assert figure.verdict.outcome is Outcome.PASS
-    assert not figure.is_shown
-
-
-def test_rounding_passes_and_is_shown(tmp_path: Path) -> None:
-    figure = compared(tmp_path, {**BASE, "step 2": further(ROUNDING / 2)})
-    assert figure.verdict.outcome is Outcome.PASS
-    assert figure.note == "values differ by 0.00015 std in step 2, the most"
-    assert figure.texts[2] == "values differ by 0.00015 std"
-    assert figure.is_shown
+def test_equal_values_pass_and_say_nothing_and_rounding_passes_and_is_shown(tmp_path: Path) -> None:
+    equal, rounded = (
+        compared(tmp_path, head) for head in (BASE, {**BASE, "step 2": further(ROUNDING / 2)})
+    )
+    assert equal.verdict.outcome is rounded.verdict.outcome is Outcome.PASS
+    assert (equal.is_shown, rounded.is_shown) == (False, True)
+    assert rounded.note == "values differ by 0.00015 std in step 2, the most"
+    assert rounded.texts[2] == "values differ by 0.00015 std"
 
 
 @pytest.mark.parametrize(
@@ -91,9 +87,7 @@ def test_a_constant_has_no_spread_and_what_leaves_it_is_infinitely_far() -> None
     assert differences({"step": zeros}, {"step": zeros + 1})[0].share == math.inf
 
 
-def test_what_left_no_values_has_no_figure_and_a_bisection_knows_the_option() -> None:
+def test_what_left_no_values_has_no_figure() -> None:
     record = scenario_record("fp32")
     sides = Sides(SideCase(record.id, None, {}), record, record, images=("no.npy", "none.npy"))
     assert values.METRIC.compare(sides) == []
-    assert option_of(values.VALUES.name) == "values"
-    assert BY_OPTION["values"] is values.METRIC

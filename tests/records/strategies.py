@@ -1,167 +1,147 @@
-"""Records of every shape that a run can make, figures that are not finite among them."""
+"""Records of every shape that their types allow, figures that are not finite among them."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any
 
 from hypothesis import strategies as st
 
-from fixtures.records.baselines import Entry, LatencySession, Provenance
-from fixtures.records.codec import LARGEST
+from fixtures.records.baselines import Entry, LatencySession, Text
+from fixtures.records.codec import LARGEST, Bytes, Count, Figure, Positive, Whole
 from fixtures.records.counts import Counts, Number, Row
-from fixtures.records.likeness import Likeness
-from fixtures.records.outcome import Outcome, Reason, Remedy, Verdict
+from fixtures.records.images import DataUri
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import AtPeak, Timeline
-from fixtures.records.timing import Evidence, Group, Interval, Timing
+from fixtures.records.timeline import Timeline
+from fixtures.records.timing import Group, Timing
 
 NAMES = st.text(max_size=8)
+TEXTS = st.text(min_size=1, max_size=8)
 WHOLE_NUMBERS = st.integers(0, 2**60)
+ABOVE_ZERO = st.integers(1, 2**60)
 SIZES = st.floats(1 / LARGEST, LARGEST)
-FIGURES = (
-    SIZES | SIZES.map(lambda size: -size) | st.sampled_from([0.0, math.nan, math.inf, -math.inf])
-)
-NAMED_NUMBERS = st.dictionaries(NAMES, WHOLE_NUMBERS, max_size=3)
-REMEDIES = st.none() | st.builds(Remedy, NAMES, NAMES)
-VERSIONS = st.dictionaries(NAMES, NAMES, max_size=3)
-HARDWARE = st.dictionaries(
-    NAMES, NAMES | st.integers(-9, 9) | st.booleans() | st.none() | st.lists(NAMES), max_size=3
-)
-DATA_URIS = st.lists(st.just("data:image/webp;base64,AAAA"), max_size=2)
-ROWS = st.dictionaries(
-    st.builds(Row, NAMES, NAMES, NAMES), st.builds(Number, WHOLE_NUMBERS, WHOLE_NUMBERS), max_size=4
-)
-COUNTS = st.builds(
-    Counts,
-    ROWS.map(lambda rows: dict(sorted(rows.items(), key=lambda item: (item[0][::2], item[0][1])))),
-    WHOLE_NUMBERS,
-    NAMES,
-)
-
 SECONDS = st.floats(1e-9, 1e9)
+BY_TYPE: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (bool, st.booleans()),
+    (int, WHOLE_NUMBERS),
+    (str, NAMES),
+    (Text, TEXTS),
+    (
+        Figure,
+        SIZES
+        | SIZES.map(lambda size: -size)
+        | st.sampled_from([0.0, math.nan, math.inf, -math.inf]),
+    ),
+    (Positive, SECONDS),
+    (Count, WHOLE_NUMBERS),
+    (Whole, WHOLE_NUMBERS),
+    (Bytes, ABOVE_ZERO),
+    (DataUri, st.just("data:image/webp;base64,AAAA")),
+    (Any, NAMES | st.integers(-9, 9) | st.booleans() | st.none() | st.lists(NAMES)),
+]
 
 
-def _groups(fewest: int, *, disturbed: bool = True) -> st.SearchStrategy[Group]:
+def of_type(hint: Any) -> st.SearchStrategy[Any]:
+    """Whatever a field of this type may hold."""
+    for known, strategy in BY_TYPE:
+        if hint == known:
+            return strategy
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is None:
+        return st.sampled_from(hint) if issubclass(hint, Enum) else of_record(hint)
+    if origin is Annotated:
+        return of_type(parts[0])
+    if origin is typing.Literal:
+        return st.sampled_from(parts)
+    if origin in (typing.Union, UnionType):
+        return st.one_of([st.none() if part is type(None) else of_type(part) for part in parts])
+    if origin in (dict, Mapping):
+        return st.dictionaries(of_type(parts[0]), of_type(parts[1]), max_size=2)
+    if origin is tuple and parts[-1] is not Ellipsis:
+        return st.tuples(*map(of_type, parts))
+    return st.lists(of_type(parts[0]), max_size=2).map(origin)
+
+
+def of_record(of: Any, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """A record of this class with every field of its type, but for these."""
+    hints = typing.get_type_hints(of, include_extras=True)
+    names = {field.name for field in dataclasses.fields(of)} - fields.keys()
+    return st.builds(of, **fields, **{name: of_type(hints[name]) for name in names})
+
+
+# What the types alone do not say
+
+
+def _groups(fewest: int, disturbed: st.SearchStrategy[bool]) -> st.SearchStrategy[Group]:
     """Groups of at least so many pairs of rounds."""
     return st.integers(fewest, 2).flatmap(
         lambda pairs: st.builds(
             Group,
             st.tuples(*[SECONDS] * (pairs + 1)),
             st.tuples(*[SECONDS] * pairs),
-            st.just(()) | st.tuples(*[st.booleans() if disturbed else st.just(False)] * pairs),
+            st.just(()) | st.tuples(*[disturbed] * pairs),
         )
     )
 
 
-TIMINGS = st.builds(  # a timing has at least one undisturbed pair of rounds
-    Timing,
-    st.tuples(_groups(1, disturbed=False), _groups(0)) | st.tuples(_groups(1, disturbed=False)),
-    st.lists(SECONDS, min_size=1, max_size=3).map(tuple),
-    st.builds(Evidence, FIGURES, FIGURES, FIGURES, NAMES),
+UNDISTURBED, OTHERS = _groups(1, st.just(False)), _groups(0, st.booleans())
+ROWS = st.dictionaries(
+    st.builds(Row, NAMES, NAMES, NAMES), st.builds(Number, WHOLE_NUMBERS, WHOLE_NUMBERS), max_size=4
 )
-TIMELINES = st.builds(
-    Timeline,
-    stride=st.integers(1, 2**60),
-    live_bytes=st.lists(WHOLE_NUMBERS, max_size=3).map(tuple),
-    phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), min_size=1, max_size=3).map(tuple),
-    peak_at=WHOLE_NUMBERS,
-    alive_at_peak=NAMED_NUMBERS,
-    work=st.dictionaries(NAMES, st.tuples(*[WHOLE_NUMBERS] * 3), max_size=3),
-)
-VERDICTS = st.builds(
-    Verdict,
-    scenario=NAMES,
-    metric=NAMES,
-    outcome=st.sampled_from(Outcome),
-    text=NAMES,
-    measured=st.none() | FIGURES,
-    baseline=st.none() | FIGURES,
-    limit=st.none() | FIGURES,
-    detail=NAMES,
-    against=NAMES,
-    changed=st.none() | st.lists(NAMES, max_size=2).map(tuple),
-    remedy=REMEDIES,
-    places=st.lists(NAMES, max_size=2).map(tuple),
-    not_run=st.sampled_from([None, "base", "head", "both"]),
-)
-CLASSES = st.dictionaries(NAMES, NAMES, max_size=2)
-LIKENESS = st.builds(Likeness, FIGURES, FIGURES, FIGURES, st.none() | FIGURES, st.none() | FIGURES)
-SCENARIO_RECORDS = st.builds(
-    ScenarioRecord,
-    id=NAMES,
-    workload=NAMES,
-    technique=NAMES,
-    family=NAMES,
-    documented_speedup=st.none() | FIGURES,
-    unsupported=st.none() | st.builds(Reason, NAMES, REMEDIES),
-    weights=NAMES,
-    component_peak_bytes=NAMED_NUMBERS,
-    reference_peak_bytes=st.none() | WHOLE_NUMBERS,
-    counts=COUNTS,
-    bound_ms=st.none() | FIGURES,
-    ssim=st.none() | FIGURES,
-    likeness=st.dictionaries(NAMES, st.lists(LIKENESS, max_size=2), max_size=2),
-    not_compared=st.dictionaries(NAMES, st.tuples(st.sampled_from(Outcome), NAMES), max_size=2),
-    stored_apart=st.lists(LIKENESS, max_size=2),
-    shown=st.lists(CLASSES, max_size=2),
-    wanted=st.dictionaries(NAMES, st.lists(CLASSES, max_size=2), max_size=2),
-    wall_ms=st.none() | FIGURES,
-    speedup=st.none() | st.builds(Interval, FIGURES, FIGURES, FIGURES),
-    timings=st.lists(TIMINGS, max_size=2),
-    timed_against=NAMES,
-    timeline=st.none() | TIMELINES,
-    baseline_ratios=st.lists(FIGURES, max_size=3),
-    changed=st.lists(NAMES, max_size=3),
-    images=DATA_URIS,
-    stored_images=DATA_URIS,
-    flip_maps=st.dictionaries(NAMES, DATA_URIS, max_size=2),
-    verdicts=st.lists(VERDICTS, max_size=3),
-)
-RUNS = st.builds(
-    RunRecord,
-    device_key=NAMES,
-    hardware=HARDWARE,
-    software=VERSIONS,
-    weights=NAMES,
-    scenarios=st.lists(SCENARIO_RECORDS, max_size=3).map(
-        lambda records: {one.id: one for one in records}
+BY_TYPE += [
+    (
+        Counts,
+        of_record(
+            Counts,
+            rows=ROWS.map(
+                lambda rows: dict(sorted(rows.items(), key=lambda item: (item[0][::2], item[0][1])))
+            ),
+        ),
     ),
-    notes=st.lists(NAMES, unique=True, max_size=3),
-    claims=st.dictionaries(NAMES, st.integers(1, 9), max_size=3),
-    recorded_at=NAMES,
-    commit=NAMES,
-)
-
-TEXTS = st.text(min_size=1, max_size=8)
-PROVENANCES = st.builds(
-    Provenance,
-    date=NAMES,
-    commit=NAMES,
-    software=VERSIONS,
-    reason=TEXTS,
-)
-POSITIVE = st.floats(1e-6, 1e9)
-SESSIONS = st.integers(1, 5).flatmap(
-    lambda processes: st.builds(
+    (
+        Timing,
+        of_record(
+            Timing,
+            groups=st.tuples(UNDISTURBED, OTHERS) | st.tuples(UNDISTURBED),
+            wall_s=st.lists(SECONDS, min_size=1, max_size=3).map(tuple),
+        ),
+    ),
+    (
+        Timeline,
+        of_record(
+            Timeline,
+            stride=ABOVE_ZERO,
+            phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), min_size=1, max_size=3).map(tuple),
+        ),
+    ),
+    (
         LatencySession,
-        date=NAMES,
-        commit=NAMES,
-        software=VERSIONS,
-        hardware=HARDWARE,
-        timing=st.dictionaries(NAMES, st.integers(1, 99) | NAMES, max_size=2),
-        judged_ms=st.tuples(*[POSITIVE] * processes),
-        ratios=st.tuples(*[POSITIVE] * processes),
+        st.integers(1, 5).flatmap(
+            lambda processes: of_record(
+                LatencySession,
+                judged_ms=st.tuples(*[SECONDS] * processes),
+                ratios=st.tuples(*[SECONDS] * processes),
+            )
+        ),
+    ),
+]
+BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1)))]
+BY_TYPE += [
+    (
+        RunRecord,
+        of_record(
+            RunRecord,
+            scenarios=st.lists(of_record(ScenarioRecord), max_size=3).map(
+                lambda records: {record.id: record for record in records}
+            ),
+            notes=st.lists(NAMES, unique=True, max_size=3),
+            position=st.just(0),
+            noted_at=st.just({}),
+        ),
     )
-)
-ENTRIES = st.builds(
-    Entry,
-    recorded=PROVENANCES,
-    component_peak_bytes=st.dictionaries(NAMES, st.integers(1, 2**60), max_size=3),
-    counts=COUNTS,
-    latency=st.lists(SESSIONS, max_size=3).map(tuple),
-    ssim=st.none() | st.floats(-1, 1),
-    images=DATA_URIS.map(tuple),
-    differences=DATA_URIS.map(tuple),
-    at_peak=st.none() | st.builds(AtPeak, NAMES, NAMED_NUMBERS),
-)
-"""Entries with and without a clock."""
+]

@@ -28,7 +28,6 @@ from fixtures.records.images import (
     encoded,
     encoded_difference,
 )
-from fixtures.records.likeness import FP32
 from fixtures.records.run import RESULTS
 from tests.support.runs import run_record, scenario_record
 
@@ -101,14 +100,9 @@ def test_a_large_image_is_averaged_down_by_a_whole_factor(factor: int) -> None:
         large[0, factor : 2 * factor, 2 * factor : 3 * factor].mean(axis=(0, 1))
     )
     assert as_stored(large[:, :, : width - 1]).shape[2] == STORED_SIDE_PX - 1
-    again = as_stored(stored)
-    assert np.array_equal(again, stored)
-
-
-def test_one_pixel_more_than_is_stored_halves_an_image() -> None:
-    wide = np.zeros((1, 8, STORED_SIDE_PX + 1, 3))
-    assert as_stored(wide).shape == (1, 4, STORED_SIDE_PX // 2, 3)
-    assert as_stored(wide.transpose(0, 2, 1, 3)).shape == (1, STORED_SIDE_PX // 2, 4, 3)
+    assert np.array_equal(as_stored(stored), stored)
+    one_more = np.zeros((1, STORED_SIDE_PX + 1, 8, 3))
+    assert as_stored(one_more).shape == (1, STORED_SIDE_PX // 2, 4, 3)
 
 
 def two_batches() -> st.SearchStrategy[tuple[Images, Images]]:
@@ -224,12 +218,3 @@ def test_anything_else_is_refused(field: str, uri: str) -> None:
     where = r"\.whose" if maps else ""
     with pytest.raises(RecordError, match=rf"at scenarios\.storybook-fp16\.{field}{where}\.0: "):
         RESULTS.load(text, "results.json")
-
-
-def test_images_survive_the_way_through_a_file() -> None:
-    record = scenario_record(
-        "fp16", images=encoded(GREY), stored_images=encoded(GREY), flip_maps={FP32: encoded(GREY)}
-    )
-    again = RESULTS.load(RESULTS.dump(run_record(record)), "here").scenarios["storybook-fp16"]
-    assert again == record
-    assert again.images

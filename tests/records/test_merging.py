@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fixtures.records.baselines import StagedEntry
@@ -19,119 +21,77 @@ def told(run: RunRecord, **met: int) -> Message:
     return MESSAGE.load(MESSAGE.dump(message), "a worker")
 
 
-def test_scenarios_of_several_workers_stand_in_the_order_of_one_process() -> None:
+def test_scenarios_stand_in_the_order_of_one_process_each_where_a_test_first_met_it() -> None:
     run = RunRecord()
-    met = {"fp32": 0, "fp16": 1, "bf16": 2}
-    merge(
-        run,
-        [
-            told(run_record(scenario_record("bf16"), scenario_record("fp32")), **met),
-            told(run_record(scenario_record("fp16")), **met),
-        ],
-    )
-    assert [one.technique for one in run.scenarios.values()] == ["fp32", "fp16", "bf16"]
+    names = ("bf16", "fp16", "sdpa"), ("fp16", "fp32", "bf16")
+    first, second = (run_record(*map(scenario_record, of_worker)) for of_worker in names)
+    merge(run, [told(first, bf16=2, fp16=9, sdpa=5), told(second, fp32=0, fp16=1, bf16=8)])
+    assert [one.technique for one in run.scenarios.values()] == ["fp32", "fp16", "bf16", "sdpa"]
 
 
-def test_a_scenario_that_two_workers_met_stands_where_the_first_test_met_it() -> None:
-    run = RunRecord()
-    first = run_record(scenario_record("fp16"))
-    second = run_record(scenario_record("fp32"), scenario_record("fp16"))
-    merge(run, [told(first, fp16=0), told(second, fp32=3, fp16=9)])
-    assert [one.technique for one in run.scenarios.values()] == ["fp16", "fp32"]
-
-
-def test_no_verdict_and_no_figure_of_a_scenario_is_lost() -> None:
+def test_no_verdict_and_no_figure_of_a_scenario_is_lost_and_none_counts_twice() -> None:
+    """As one process keeps it once: why a scenario is not in effect is said by many tests."""
     good = verdict("storybook-fp16")
     bad = verdict("storybook-fp16", Outcome.REGRESSION, "SSIM")
-    run = RunRecord()
-    merge(
-        run,
+    speedup = Interval(2.0, 1.0, 3.0)
+    run = merged(
         [
-            told(run_record(scenario_record("fp16", verdicts=[good], peak_bytes=7))),
-            told(
-                run_record(
-                    scenario_record(
-                        "fp16",
-                        verdicts=[bad],
-                        ssim=0.5,
-                        speedup=Interval(2.0, 1.0, 3.0),
-                        counts=entry().counts,
-                    )
-                )
-            ),
-        ],
+            run_record(scenario_record("fp16", verdicts=[good], peak_bytes=7)),
+            run_record(scenario_record("fp16", verdicts=[good, bad], speedup=speedup)),
+            run_record(scenario_record("fp16", verdicts=[bad], ssim=0.5, counts=entry().counts)),
+        ]
     )
     record = run.scenarios["storybook-fp16"]
     assert record.verdicts == [good, bad]
-    assert record.outcome is Outcome.REGRESSION
-    assert (record.peak_bytes, record.ssim, record.speedup) == (7, 0.5, Interval(2.0, 1.0, 3.0))
+    assert (record.peak_bytes, record.ssim, record.speedup) == (7, 0.5, speedup)
     assert record.counts == entry().counts
     assert run.notes == []
 
 
-def test_a_verdict_that_two_workers_took_counts_once() -> None:
-    """As one process keeps it once: why a scenario is not in effect is said by many tests."""
-    run, broken = RunRecord(), verdict("storybook-fp16", Outcome.BROKEN, "activation")
-    merge(run, [told(run_record(scenario_record("fp16", verdicts=[broken]))) for _ in range(2)])
-    assert run.scenarios["storybook-fp16"].verdicts == [broken]
-
-
-def test_figures_that_differ_are_noted() -> None:
-    run = RunRecord()
-    merge(run, [told(run_record(scenario_record("fp16", ssim=ssim))) for ssim in (0.7, 0.8, 0.7)])
-    assert run.scenarios["storybook-fp16"].ssim == 0.7
+def test_figures_that_differ_are_noted_and_an_empty_text_is_none() -> None:
+    figures: list[dict[str, Any]] = [
+        {"ssim": 0.7},
+        {"ssim": 0.8, "timed_against": "fp32"},
+        {"ssim": 0.7},
+    ]
+    run = merged([run_record(scenario_record("fp16", **each)) for each in figures])
+    record = run.scenarios["storybook-fp16"]
+    assert (record.ssim, record.timed_against) == (0.7, "fp32")
     assert run.notes == [
         "storybook-fp16: two workers disagree about its ssim; the first one's is shown"
     ]
 
 
-def test_an_empty_text_is_no_figure() -> None:
-    run = RunRecord()
-    said = ("", "fp32", "")
-    merge(run, [told(run_record(scenario_record("fp16", timed_against=text))) for text in said])
-    assert run.scenarios["storybook-fp16"].timed_against == "fp32"
-    assert run.notes == []
-
-
-def test_notes_stand_in_the_order_of_one_process_and_once() -> None:
+def test_notes_stand_once_and_in_the_order_of_one_process() -> None:
     one, two = RunRecord(), RunRecord()
     for worker, position, sentence in (
-        (one, 5, "last"),
-        (one, 6, "common"),
+        (one, 5, "third"),
+        (one, 6, "fourth"),
+        (one, 7, "third"),
+        (one, 8, "second"),
         (two, 1, "first"),
-        (two, 2, "common"),
+        (two, 2, "second"),
     ):
         worker.position = position
         worker.note(sentence)
     run = RunRecord()
     merge(run, [told(one), told(two)])
-    assert run.notes == ["first", "common", "last"]
+    assert run.notes == ["first", "second", "third", "fourth"]
 
 
 def test_claims_add_up() -> None:
-    run = RunRecord()
-    merge(run, [told(RunRecord(claims=one)) for one in ({"hold": 2}, {"hold": 1, "missed": 4})])
+    run = merged([RunRecord(claims=one) for one in ({"hold": 2}, {"hold": 1, "missed": 4})])
     assert run.claims == {"hold": 3, "missed": 4}
 
 
 def test_the_device_is_taken_over_and_another_one_is_noted() -> None:
-    run = RunRecord()
-    merge(
-        run,
-        [
-            told(RunRecord()),  # a worker without a test knows no device
-            told(RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")),
-            told(RunRecord("nvidia-l4")),
-        ],
-    )
-    assert (run.device_key, run.hardware, run.software, run.weights) == (
-        "nvidia-h200",
-        {"memory_gib": 140},
-        {"torch": "2.13"},
-        "random",
-    )
+    known = RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")
+    # A worker without a test knows no device.
+    run = merged([RunRecord(), known, RunRecord("nvidia-l4")])
     (note,) = run.notes
     assert note.startswith("parts of this run differ (device nvidia-h200 -> nvidia-l4, memory_gib")
+    run.notes, run.noted_at = [], {}
+    assert run == known
 
 
 def test_shards_become_one_run_in_the_order_given() -> None:

@@ -70,24 +70,16 @@ def test_the_others_are_written_anew_only_where_fp32_s_image_is_another_one() ->
     assert figures == before["fp16"], "nothing but the difference is written"
 
 
-def test_an_image_of_another_shape_than_fp32_s_stays_whole() -> None:
-    small = whole(OTHER[:, :4])
-    found = as_differences({"fp32": whole(ONE), "fp16": small}, {})
-    assert found["fp16"] is small
-    assert same(found, {"fp16": OTHER[:, :4]})
-
-
-def test_without_fp32_s_image_the_others_are_whole_and_what_has_none_has_none() -> None:
-    entries = {"fp16": whole(OTHER), "bf16": entry()}
+def test_images_are_whole_without_fp32_s_or_of_another_shape_and_what_has_none_has_none() -> None:
+    entries = {"fp16": whole(OTHER), "bf16": entry(), "small": whole(OTHER[:, :4])}
     assert as_differences(entries, {}) == entries
     assert as_differences({**entries, "fp32": entry()}, {})["fp16"] is entries["fp16"]
-    assert stored_images(entries, "bf16") is None
-    assert stored_images(entries, "sdpa") is None
     assert not entries["bf16"].has_images
     with_fp32 = as_differences({**entries, "fp32": whole(ONE)}, entries)
-    assert with_fp32["bf16"] is entries["bf16"]
+    assert all(with_fp32[name] is entries[name] for name in ("bf16", "small"))
     assert with_fp32["fp16"].has_images
-    assert same(with_fp32, {"fp16": OTHER})
+    assert same(with_fp32, {"fp16": OTHER, "small": OTHER[:, :4]})
+    assert stored_images(with_fp32, "bf16") is stored_images(with_fp32, "sdpa") is None
 
 
 def test_what_cannot_be_read_is_refused_with_the_reason() -> None:

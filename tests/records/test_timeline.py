@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from fixtures.records.timeline import START, Recorder
 
 
-def test_the_peak_names_its_holders_and_its_operation() -> None:
+def test_the_peak_names_its_operation_and_who_holds_what_was_not_let_go_before() -> None:
     recorder = Recorder()
+    recorder.change("text encoder made", 10)
+    recorder.change("text encoder made", -10)
     recorder.change("denoiser weights", 100)
     recorder.operation()
     recorder.change("denoiser made", 50)
@@ -21,14 +23,6 @@ def test_the_peak_names_its_holders_and_its_operation() -> None:
     assert timeline.live_bytes == (100, 150, 150)
     assert timeline.peak_at == 1
     assert timeline.alive_at_peak == {"denoiser weights": 100, "denoiser made": 50}
-
-
-def test_what_was_let_go_before_the_peak_is_not_alive_at_it() -> None:
-    recorder = Recorder()
-    recorder.change("first", 10)
-    recorder.change("first", -10)
-    recorder.change("second", 20)
-    assert recorder.timeline().alive_at_peak == {"second": 20}
 
 
 def test_phases_begin_where_their_component_does() -> None:

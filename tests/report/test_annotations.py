@@ -61,15 +61,14 @@ def test_a_failure_stands_at_the_first_line_function_or_class_that_is_there(
     assert command == f"::error {where}title=title::sentence"
 
 
-def test_without_a_checkout_there_is_no_file(checkout: Path) -> None:
-    (command,) = annotated([Failure("t", "raised", ("diffusers/models/attention.py:2",))], [])
-    assert command.startswith("::error title=t::")
-
-
-def test_nothing_is_said_elsewhere(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_checkout_there_is_no_file_and_elsewhere_nothing_is_said(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = Failure("t", "raised", ("diffusers/models/attention.py:2",))
+    assert annotated([failure], []) == ["::error title=t::raised"]
     for value in ("", "false"):
         monkeypatch.setenv("GITHUB_ACTIONS", value)
-        assert annotated([Failure("title", "sentence")], [checkout]) == []
+        assert annotated([failure], [checkout]) == []
 
 
 def test_no_word_of_others_is_a_command_or_a_property(checkout: Path) -> None:

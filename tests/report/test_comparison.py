@@ -97,13 +97,10 @@ def test_the_largest_change_comes_first_and_timings_come_last() -> None:
     ]
 
 
-def test_a_scenario_of_one_run_is_named_and_has_no_change() -> None:
+def test_what_only_one_run_has_is_named_and_has_no_change() -> None:
     found = compare_runs(NAMES, (run_of(wall_ms=1.0), run_record()))
     assert found.notes == ("storybook-fp16 is not in after.json.",)
     assert (found.changes, found.equal) == ((), 0)
-
-
-def test_a_figure_of_one_run_has_no_change() -> None:
     (change,) = compared({"wall_ms": 1.0}, {}).changes
     assert (change.texts, change.change) == (["1 ms", "-"], "not in every run")
     assert math.isinf(change.share)

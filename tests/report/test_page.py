@@ -112,14 +112,27 @@ def illustrated_run() -> RunRecord:
     )
 
 
-def test_every_scenario_has_a_row_with_what_it_is_filtered_by() -> None:
+def test_every_scenario_has_a_row_with_its_verdict_figures_and_what_it_is_filtered_by() -> None:
     reader = read(RUN)
     bodies = [body for body in reader.attributes("tbody") if "data-name" in body]
     # What failed comes first.
     assert [body["data-name"] for body in bodies] == ["storybook-fp16", "storybook-fp32"]
     assert [body["data-status"] for body in bodies] == ["regression", "pass"]
+    assert [body["class"] for body in bodies] == ["failed open", "passed"]
     for choice in reader.attributes("select"):
         assert f"data-{choice['id']}" in bodies[0]
+    figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
+    assert figures == [150.0, 0.9, 16 * MIB, 0.5, 0.99, 100.0, 32 * MIB, 1.0]
+    bars = [a["style"] for a in reader.attributes("span") if a.get("class") == "bar"]
+    assert bars == ["width: 50.0%", "width: 100.0%"]
+    for words in (
+        *("✗ regression (latency ratio)", "✓ pass", "1 failed"),
+        *("avx2 amx", "None", "torch", "2.12.0", "a note"),
+    ):
+        assert words in reader.text
+    assert "roofline bound" not in reader.text, "no scenario has the figure"
+    gained = read(run_record(scenario_record("bf16", Outcome.IMPROVEMENT)))
+    assert "▲ improvement (latency ratio)" in gained.text
 
 
 def test_what_the_script_and_the_rows_name_is_there() -> None:
@@ -134,16 +147,6 @@ def test_what_the_script_and_the_rows_name_is_there() -> None:
     assert {*openers} <= {*ids}
 
 
-def test_a_verdict_is_told_by_sign_and_word_and_a_failed_one_by_its_row_too() -> None:
-    reader = read(RUN)
-    assert "✗ regression (latency ratio)" in reader.text
-    assert "✓ pass" in reader.text
-    bodies = [body["class"] for body in reader.attributes("tbody") if "data-name" in body]
-    assert bodies == ["failed open", "passed"]
-    gained = read(run_record(scenario_record("bf16", Outcome.IMPROVEMENT)))
-    assert "▲ improvement (latency ratio)" in gained.text
-
-
 def test_of_many_failures_the_first_few_are_open() -> None:
     many = [scenario_record(f"t{number}", Outcome.BROKEN) for number in range(MAX_OPEN + 2)]
     reader = read(run_record(fp32(), *many))
@@ -156,7 +159,9 @@ def test_of_many_failures_the_first_few_are_open() -> None:
 def test_the_title_has_the_verdict_what_ran_and_when() -> None:
     one = fp16(changed=["torch 2.11.0 -> 2.12.0"], weights="random")
     moment = "2026-11-26T13:13:01+00:00"
-    text = read(run_record(fp32(), one, recorded_at=moment, commit="0123456789ab")).text
+    text = read(
+        run_record(fp32(weights="random"), one, recorded_at=moment, commit="0123456789ab")
+    ).text
     assert "1 of 2 failed on cpu, diffusers 0.41.0" in text
     top = text[: text.index("Find")]
     for words in (
@@ -241,18 +246,6 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
     assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
 
 
-def test_columns_without_a_figure_are_left_out_and_the_others_carry_theirs() -> None:
-    reader = read(RUN)
-    assert "roofline bound" not in reader.text
-    figures = [float(a["data-figure"] or "") for a in reader.attributes("td") if "data-figure" in a]
-    assert figures == [150.0, 0.9, 16 * MIB, 0.5, 0.99, 100.0, 32 * MIB, 1.0]
-
-
-def test_bars_are_as_long_as_the_memory_they_stand_for() -> None:
-    bars = [a["style"] for a in read(RUN).attributes("span") if a.get("class") == "bar"]
-    assert bars == ["width: 50.0%", "width: 100.0%"]
-
-
 def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
     peak = {"<vae> made": 9}
     full = fp16(
@@ -269,9 +262,12 @@ def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
 
 
 def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
-    text = read(run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]))).text
+    frozen = scenario_record("old", timed_against="frozen", timings=[timing(2.0)])
+    run = run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]), frozen)
+    text = read(run).text
     assert "process 1: x0.567 of the control workload's latency; load 0.5, steal 0%" in text
     assert "process 1: x1.500 of fp32's latency" in text
+    assert "process 1: x2.000 of frozen's latency" in text
     assert "latency as a multiple of the control workload's" in text
 
 
@@ -416,9 +412,3 @@ def test_figures_that_are_no_figures_can_be_shown(value: float) -> None:
 
 def test_an_empty_run_is_a_page_too() -> None:
     assert "nothing judged" in read(RunRecord()).text
-
-
-def test_machine_software_and_notes_are_on_the_page() -> None:
-    text = read(RUN).text
-    for words in ("avx2 amx", "None", "torch", "2.12.0", "a note", "1 failed"):
-        assert words in text

@@ -20,11 +20,6 @@ def timeline(**holders: int) -> Timeline:
     return Timeline(8, (5 * MIB, 10 * MIB), ((0, "start"), (0, "empty"), (8, "vae")), 8, holders)
 
 
-def test_a_scale_puts_its_ends_at_its_ends() -> None:
-    scale = Scale(10, 20, 100, 0)
-    assert (scale(10), scale(20), scale(15)) == (100, 0, 50)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "texts"),
     [

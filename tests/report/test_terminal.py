@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,7 @@ from fixtures.records.timing import Interval
 from fixtures.report.columns import COLUMNS
 from fixtures.report.terminal import PIPED_WIDTH, closing_line, render, width_of
 from tests.support.counting import counted, host_calls
-from tests.support.runs import (
-    MIB,
-    run_record,
-    scenario_record,
-    verdict,
-)
+from tests.support.runs import MIB, run_record, scenario_record, verdict
 
 ESCAPE = "\x1b"
 
@@ -43,8 +39,8 @@ def measured() -> ScenarioRecord:
     )
 
 
-def shown(run: RunRecord, *, width: int = 400, recorded: tuple[str, ...] = ()) -> str:
-    return render(run, width=width, color=False, recorded=recorded)
+def shown(run: RunRecord, *, width: int = 400) -> str:
+    return render(run, width=width, color=False)
 
 
 def row(text: str, technique: str) -> list[str]:
@@ -55,7 +51,7 @@ def row(text: str, technique: str) -> list[str]:
 
 def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> None:
     text = shown(run_record(measured))
-    assert "storybook on cpu" in text
+    assert text.startswith("storybook on cpu\n")
     cells = dict(zip(row(text, "technique"), row(text, "fp16"), strict=True))
     expected = {
         "latency": "1.23 s ok",
@@ -102,51 +98,6 @@ def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: Scenari
     assert {*titles, "roofline bound"} == {
         column.title for column in COLUMNS if column.title != "in effect"
     }
-
-
-def test_what_was_not_measured_is_a_dash_and_a_column_of_dashes_is_left_out(
-    measured: ScenarioRecord,
-) -> None:
-    text = shown(run_record(measured, scenario_record("bf16")))
-    assert row(text, "bf16") == ["bf16", "not judged", *["-"] * 7]
-    assert "in effect" not in text
-    assert row(shown(run_record(scenario_record("bf16"))), "bf16") == ["bf16", "not judged"]
-
-
-def test_weights_that_are_not_the_workload_s_own_are_named_in_the_title() -> None:
-    run = run_record(scenario_record("fp16"))
-    assert "weights" not in shown(run)
-    run.weights = "random"
-    assert "storybook on cpu, weights random\n" in shown(run)
-
-
-def test_an_image_that_is_none_is_said_to_be_none() -> None:
-    assert "not an image" in shown(run_record(scenario_record("fp16", ssim=math.nan)))
-
-
-def test_below_the_table_stands_what_each_verdict_but_a_pass_is_about() -> None:
-    name = "storybook-fp16"
-    one = scenario_record("fp16")
-    one.verdicts = [
-        verdict(name, Outcome.PASS, "peak memory", detail="9 MiB (limit 10 MiB)"),
-        verdict(name, Outcome.REGRESSION, "counts", detail="aten::mm 4 -> 8 (+4) in Unet"),
-        verdict(name, Outcome.NO_BASELINE, "SSIM"),
-        verdict(name, Outcome.NO_BASELINE, "counts"),
-        verdict(name, Outcome.IMPROVEMENT, "peak memory (vae)"),
-        verdict(name, Outcome.INCONCLUSIVE, "latency ratio"),
-    ]
-    text = shown(run_record(scenario_record("fp32", Outcome.PASS), one))
-    assert row(text, "fp16")[1] == "regression"
-    # The sentence where pytest prints none.
-    sentence = one.verdicts[-1].sentence.removeprefix(f"{name}: ")
-    assert sentence
-    assert [line for line in text.splitlines() if line.startswith("fp16: ")] == [
-        "fp16: regression: counts: aten::mm 4 -> 8 (+4) in Unet",
-        f"fp16: improvement: {sentence}",
-        f"fp16: inconclusive: {sentence}",
-        "fp16: no baseline: SSIM, counts",
-    ]
-    assert "fp32: " not in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
@@ -217,6 +168,83 @@ def test_launches_stand_with_their_change_where_operations_are_not_counted() -> 
 # What was judged
 
 
+def told(technique: str, *said: tuple[str, Outcome, str], **figures: Any) -> ScenarioRecord:
+    """A scenario with a verdict for each metric, outcome and detail."""
+    verdicts = [
+        verdict(f"storybook-{technique}", outcome, metric, detail=detail)
+        for metric, outcome, detail in said
+    ]
+    return scenario_record(technique, verdicts=verdicts, **figures)
+
+
+EVERYTHING = run_record(
+    told("fp32", ("latency ratio", Outcome.PASS, ""), wall_ms=1234.0, peak_bytes=512 * MIB),
+    told(
+        "fp16",
+        ("peak memory", Outcome.PASS, "9 MiB (limit 10 MiB)"),
+        ("counts", Outcome.REGRESSION, "aten::mm 4 -> 8 (+4) in Unet"),
+        ("peak memory (vae)", Outcome.IMPROVEMENT, ""),
+        ("latency ratio", Outcome.INCONCLUSIVE, ""),
+        ("SSIM", Outcome.PASS, ""),
+        ("FLIP", Outcome.NOT_JUDGED, "no tiles"),
+        ("FLIP maximum", Outcome.REGRESSION, "0.5"),
+        ("activation", Outcome.PASS, ""),
+        wall_ms=120.0,
+        peak_bytes=256 * MIB,
+        ssim=0.99871,
+        counts=counted({OPERATIONS: 29709}),
+    ),
+    scenario_record("fp32", workload="sd15", weights="embedded"),
+    told(
+        "bf16",
+        ("SSIM", Outcome.NO_BASELINE, ""),
+        ("counts", Outcome.NO_BASELINE, ""),
+        ("peak memory", Outcome.NOT_JUDGED, "no peak"),
+        ssim=math.nan,
+    ),
+    scenario_record("tiling", Outcome.BROKEN),
+    scenario_record("sdpa"),
+    scenario_record("slicing"),
+    scenario_record("tf32", unsupported="needs a CUDA device"),
+    scenario_record("cudnn_benchmark", unsupported="needs a CUDA device"),
+    scenario_record("xformers", unsupported="xFormers is not installed"),
+    weights="random",
+    notes=["Baseline written."],
+)
+SHOWN = """\
+storybook on cpu, weights random
+technique   verdict           latency     peak memory                SSIM    operations
+───────────────────────────────────────────────────────────────────────────────────────
+fp32        recorded      1.23 s ok     512.00 MiB -                 -             -
+fp16        regression    120 ms ?      256.00 MiB ok         0.9987 FAIL   29,709 FAIL
+bf16        no baseline          -                 -    not an image FAIL          FAIL
+tiling      broken               FAIL              -                 -             -
+sdpa        recorded             -                 -                 -             -
+slicing     not judged           -                 -                 -             -
+fp16: regression: counts: aten::mm 4 -> 8 (+4) in Unet
+fp16: improvement: says why
+fp16: inconclusive: says why
+fp16: regression: FLIP maximum: 0.5
+bf16: no baseline: SSIM, counts
+tiling: broken: says why
+not judged on storybook: memory of bf16: no peak
+unsupported on storybook: tf32, cudnn_benchmark: needs a CUDA device
+unsupported on storybook: xformers: xFormers is not installed
+sd15 (weights: embedded) on cpu, weights random
+technique   verdict
+──────────────────────
+fp32        not judged
+after each figure: ok = passed, FAIL = failed, ? = undecided, - = not judged
+Baseline written.
+"""
+
+
+def test_the_end_of_a_run_has_each_figure_with_its_mark_each_reason_once_and_the_notes() -> None:
+    """What this run refreshed is recorded, unless it failed."""
+    recorded = [f"storybook-{name}" for name in ("fp32", "bf16", "tiling", "sdpa")]
+    assert render(EVERYTHING, width=96, color=False, recorded=recorded) == SHOWN
+
+
 def judged_as(**outcomes: Outcome) -> ScenarioRecord:
     """A scenario with every figure, and a verdict for each of these metrics."""
     name = "storybook-bf16"
@@ -233,41 +261,12 @@ def judged_as(**outcomes: Outcome) -> ScenarioRecord:
     )
 
 
-def test_every_figure_is_marked_as_it_was_judged() -> None:
-    one = judged_as(
-        latency=Outcome.INCONCLUSIVE,
-        memory=Outcome.REGRESSION,
-        counts=Outcome.NOT_JUDGED,
-        image=Outcome.PASS,
-        activation=Outcome.PASS,
-    )
-    text = shown(run_record(one))
-    assert row(text, "bf16")[2:] == ["120 ms ?", "256.00 MiB FAIL", "0.9900 ok", "1,520 -"]
-    assert "in effect" not in text  # of what is in effect the verdict says enough
-    legend = "after each figure: ok = passed, FAIL = failed, ? = undecided, - = not judged\n"
-    assert legend in text
-
-
 def test_strict_marks_the_undecided_and_the_improved_as_failed() -> None:
     one = judged_as(latency=Outcome.INCONCLUSIVE, counts=Outcome.IMPROVEMENT)
     strict = render(run_record(one), width=400, color=False, strict=True)
     cells = row(strict, "bf16")
     assert (cells[2], cells[-1]) == ("120 ms FAIL", "1,520 FAIL")
     assert row(shown(run_record(one)), "bf16")[-1] == "1,520 ok"
-
-
-def test_what_failed_without_a_figure_is_marked_all_the_same() -> None:
-    one = scenario_record("bf16", Outcome.BROKEN)
-    assert row(shown(run_record(one)), "bf16") == ["bf16", "broken", "FAIL"]
-
-
-def test_figures_are_aligned_whatever_mark_stands_behind_them() -> None:
-    run = run_record(
-        scenario_record("bf16", Outcome.REGRESSION, wall_ms=1.0),
-        scenario_record("fp16", Outcome.PASS, wall_ms=1.0),
-    )
-    ends = {line.index(" ms ") for line in shown(run).splitlines() if " ms " in line}
-    assert len(ends) == 1
 
 
 def test_nothing_is_marked_where_nothing_was_judged() -> None:
@@ -295,66 +294,16 @@ def test_each_reason_why_nothing_was_judged_is_given_once() -> None:
     ]
 
 
-def test_a_refreshed_scenario_is_recorded_unless_it_failed() -> None:
-    names = ("fp16", "bf16", "sdpa", "fp32")
-    outcomes = ((), (Outcome.BROKEN,), (), (Outcome.PASS,))
-    run = run_record(
-        *(scenario_record(name, *found) for name, found in zip(names, outcomes, strict=True))
-    )
-    text = shown(run, recorded=("storybook-fp16", "storybook-bf16", "storybook-fp32"))
-    assert [row(text, name)[1] for name in names] == [
-        *("recorded", "broken", "not judged", "recorded")
-    ]
-
-
-def test_each_workload_has_a_table_of_its_own() -> None:
-    text = shown(
-        run_record(
-            scenario_record("fp32"),
-            scenario_record("fp32", workload="sd15"),
-            scenario_record("bf16"),
-        )
-    )
-    assert text.index("storybook on cpu") < text.index("bf16") < text.index("sd15 on cpu")
-    assert text.count("verdict") == 2
-
-
-def test_what_is_unsupported_stands_below_the_table_once_per_reason() -> None:
-    text = shown(
-        run_record(
-            scenario_record("fp32", Outcome.PASS),
-            scenario_record("tf32", unsupported="needs a CUDA device"),
-            scenario_record("cudnn_benchmark", unsupported="needs a CUDA device"),
-            scenario_record("xformers", unsupported="xFormers is not installed"),
-        )
-    )
-    assert "unsupported on storybook: tf32, cudnn_benchmark: needs a CUDA device\n" in text
-    assert "unsupported on storybook: xformers: xFormers is not installed\n" in text
-    assert text.count("needs a CUDA device") == 1
-
-
-def test_without_color_there_is_no_escape_sequence(
-    measured: ScenarioRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    run = run_record(
-        measured,
-        scenario_record("bf16", Outcome.REGRESSION),
-        scenario_record("x", unsupported="no"),
-        notes=["a note"],
-    )
-    assert ESCAPE not in shown(run)
-
-
-def test_with_color_the_words_are_the_same(
-    measured: ScenarioRecord, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("color", [False, True])
+def test_escape_sequences_are_there_with_color_alone_whatever_the_terminal(
+    color: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TERM", "xterm-256color")
-    run = run_record(measured, scenario_record("bf16", Outcome.REGRESSION))
-    text = render(run, width=80, color=True)
-    assert ESCAPE in text
+    text = render(EVERYTHING, width=96, color=color)
+    assert (ESCAPE in text) is color
     assert "regression" in text
 
 
@@ -381,11 +330,6 @@ def test_markup_in_a_name_is_text_and_not_a_command() -> None:
         assert words in text
 
 
-def test_notes_are_shown() -> None:
-    run = run_record(scenario_record("fp32"), notes=["Baseline written."])
-    assert shown(run).count("Baseline written.") == 1
-
-
 def test_a_run_that_met_nothing_has_no_table() -> None:
     assert shown(RunRecord()) == ""
 
@@ -406,9 +350,13 @@ ALL = run_record(
 )
 
 
-def test_the_closing_line_counts_every_scenario_once() -> None:
+def test_the_closing_line_counts_every_scenario_once_the_undecided_as_failed_if_strict() -> None:
     assert closing_line(ALL, strict=False) == (
         "7 judged: 2 passed (1 improved), 4 failed, 1 undecided; latency judged for 6 of 9; "
+        "1 unsupported, 2 not judged"
+    )
+    assert closing_line(ALL, strict=True) == (
+        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged for 6 of 9; "
         "1 unsupported, 2 not judged"
     )
 
@@ -418,30 +366,20 @@ def held_to(technique: str, limit: float | None, outcome: Outcome) -> ScenarioRe
     return scenario_record(technique, verdicts=[one], wall_ms=100.0)
 
 
-def test_the_closing_line_says_what_latencies_were_held_to() -> None:
+def test_the_closing_line_and_the_table_say_what_latencies_were_held_to() -> None:
     fp32, fp16 = held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.REGRESSION)
-    new = held_to("new", None, Outcome.NO_BASELINE)
-    both = closing_line(run_record(fp32, fp16, new), strict=False)
-    assert "; latency judged for 2 of 3, limits 4 to 20 %; " in both
-    one = closing_line(run_record(fp32), strict=False)
-    assert "; latency judged for 1 of 1, limit 4 %; " in one
-    assert "; latency judged for 0 of 1; " in closing_line(run_record(new), strict=False)
-
-
-def test_the_table_has_the_limit_of_each_latency() -> None:
-    fp32, fp16 = held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.PASS)
     fp16.verdicts = [replace(one, detail=f"1.25 (limit 1.5, {ELSEWHERE})") for one in fp16.verdicts]
+    new = held_to("new", None, Outcome.NO_BASELINE)
+    for records, words in (
+        ((fp32, fp16, new), "; latency judged for 2 of 3, limits 4 to 20 %; "),
+        ((fp32,), "; latency judged for 1 of 1, limit 4 %; "),
+        ((new,), "; latency judged for 0 of 1; "),
+    ):
+        assert words in closing_line(run_record(*records), strict=False)
     text = shown(run_record(fp32, fp16))
     for technique, limit in (("fp32", "+4 %"), ("fp16", "+20 % by others")):
         cells = dict(zip(row(text, "technique"), row(text, technique), strict=True))
         assert cells["its limit"] == limit
-
-
-def test_strict_counts_the_undecided_and_the_improved_as_failed() -> None:
-    assert closing_line(ALL, strict=True) == (
-        "7 judged: 1 passed, 6 failed, 0 undecided; latency judged for 6 of 9; "
-        "1 unsupported, 2 not judged"
-    )
 
 
 def test_the_closing_line_has_the_claims_in_the_same_order_whoever_met_them_first() -> None:

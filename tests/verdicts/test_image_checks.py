@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from fixtures.records.images import Images
-from fixtures.verdicts.image_checks import (
-    BrokenImageError,
-    check_both,
-    check_images,
-)
+from fixtures.verdicts.image_checks import BrokenImageError, check_both, check_images
 from tests.verdicts.gradients import SIDE, images
-
-CONTROL_LIMIT = 0.9
 
 
 def _spoil(value: float, image: int = 1) -> Images:

@@ -30,14 +30,8 @@ needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not in
 
 @pytest.mark.parametrize(
     ("broken", "message"),
-    [
-        (images() * math.nan, "NaN"),
-        (images() * 0, "is black"),
-        (images(side=6), "at least 7 x 7"),
-        (images(count=1), "the reference has"),
-        (images(side=SIDE // 2), "the reference has"),
-    ],
-    ids=["NaN", "black", "small", "another count", "another size"],
+    [(images() * math.nan, "NaN"), (images(count=1), "the reference has")],
+    ids=["broken", "another count"],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
     broken: Images, message: str, monkeypatch: pytest.MonkeyPatch
@@ -58,11 +52,6 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
 # SSIM
 
 
-def test_the_smallest_image_that_ssim_can_take_is_taken() -> None:
-    small = images(side=7)
-    assert ssim(small, small) == 1.0
-
-
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_one_value_of_one_image_is_the_largest_difference_and_does_not_show_in_ssim(
     sign: int,
@@ -81,8 +70,9 @@ def test_one_value_of_one_image_is_the_largest_difference_and_does_not_show_in_s
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_equal_images_have_ssim_one_and_no_difference(dtype: type[np.floating]) -> None:
+    smallest = images(side=7).astype(dtype)
+    assert ssim(smallest, smallest.copy()) == 1.0
     batch = images().astype(dtype)
-    assert ssim(batch, batch.copy()) == 1.0
     flip = 0.0 if has_flip() else None
     assert likeness(batch, batch.copy()) == [Likeness(1.0, 0.0, 0.0, flip, flip)] * 2
 
@@ -137,11 +127,16 @@ def test_flip_is_of_the_pixels_that_differ_and_grows_with_the_difference() -> No
     same, block = likeness(batch, reference)
     assert (same.flip, same.flip_max) == (0.0, 0.0)
     nothing, errors = flip_errors(batch, reference)
+    maps = flip_maps(batch, reference)
+    assert maps.shape == reference.shape
     assert errors.shape == (SIDE, SIDE)
     assert nothing.max() == 0.0
+    assert maps[0].max() == pytest.approx(0.0, abs=0.05), "black"
+    assert 0.8 < maps[1, 24, 24].max() <= 1.0
     assert (block.flip, block.flip_max) == pytest.approx((errors.mean(), errors.max()))
     assert errors[24, 24] > 0.5
     assert errors[24, 60] < 0.01, "far from the block there is none"
+    assert maps[1, 24, 60].max() < 0.05
     fainter, fullest = (
         worst(likeness(np.clip(reference + share, 0, 1), reference)) for share in (0.01, 0.1)
     )
@@ -156,18 +151,6 @@ def test_black_for_white_is_the_largest_flip_error_and_whose_image_is_whose_matt
     forth, back = worst(likeness(white, black)), worst(likeness(black, white))
     assert forth.flip == pytest.approx(1.0, abs=0.05)
     assert back.flip == pytest.approx(forth.flip, abs=1e-3)
-
-
-@needs_flip
-def test_a_map_is_black_where_nothing_differs_and_light_where_something_does() -> None:
-    reference = images(count=2) * 0.5
-    batch = reference.copy()
-    batch[1, 20:28, 20:28] = 1.0
-    maps = flip_maps(batch, reference)
-    assert maps.shape == reference.shape
-    assert (maps[0].max(), maps[1, 24, 60].max()) == pytest.approx((0.0, 0.0), abs=0.05)
-    assert maps[1, 24, 24].max() > 0.8
-    assert maps.max() <= 1.0
 
 
 def test_without_flip_everything_else_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

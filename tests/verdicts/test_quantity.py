@@ -14,17 +14,16 @@ from fixtures.verdicts.quantity import Quantity
 COUNTS = EXACT.quantity
 
 
-@pytest.mark.parametrize("metric", [LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, FLIP])
-def test_more_is_worse_of_everything_but_similarity(metric: Quantity) -> None:
-    assert metric.is_worse(2, than=1)
-    assert not metric.is_worse(1, than=1)
-    assert not metric.is_worse(1, than=2)
+HIGHER_IS_WORSE = (LATENCY, RATIO, RATIO_TO_BASE, PEAK_MEMORY, COUNTS, FLIP)
 
 
-def test_less_similarity_is_worse() -> None:
-    assert SSIM.is_worse(0.5, than=0.9)
-    assert not SSIM.is_worse(0.9, than=0.9)
-    assert not SSIM.is_worse(0.9, than=0.5)
+@pytest.mark.parametrize(
+    ("metric", "sign"), [*((metric, 1) for metric in HIGHER_IS_WORSE), (SSIM, -1)]
+)
+def test_more_is_worse_of_everything_but_similarity(metric: Quantity, sign: int) -> None:
+    assert metric.is_worse(2 * sign, than=sign)
+    assert not metric.is_worse(sign, than=sign)
+    assert not metric.is_worse(sign, than=2 * sign)
 
 
 @pytest.mark.parametrize(
