@@ -41,10 +41,10 @@ class FakeCuda:
         self.allocated += size if block is None else block
         self.peak = max(self.peak, self.allocated)
 
-    def free(self, size: int, block: int | None = None) -> None:
-        """Take a block back."""
+    def free(self, size: int) -> None:
+        """Take a block of this size back."""
         self.requested -= size
-        self.allocated -= size if block is None else block
+        self.allocated -= size
 
     def tensor(self, size: int) -> Tensor:
         """Allocate for as long as the result lives."""
@@ -90,6 +90,4 @@ class FakeCuda:
 
 
 class Tensor:
-    """Holds bytes of a fake device; `other` may close a reference cycle."""
-
-    other: object = None
+    """Holds bytes of a fake device."""

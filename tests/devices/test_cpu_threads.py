@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +10,7 @@ import torch
 
 from fixtures.devices import DeviceError
 from fixtures.devices.cpu import TOKENIZER_THREADS, CpuDevice
-from fixtures.settings import REPOSITORY
+from tests.devices.programs import printed
 
 
 @pytest.fixture(autouse=True)
@@ -62,26 +60,17 @@ before = psutil.Process().num_threads()
 tokenizer(["a red house"] * 8)
 print(psutil.Process().num_threads() - before)
 """
-
-
-def threads_of_a_tokenizer(how: str) -> int:
-    """How many threads eight prompts start, in a new process."""
-    unset = {name: value for name, value in os.environ.items() if name != TOKENIZER_THREADS}
-    found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", THREADS_OF_A_TOKENIZER, how],
-        cwd=REPOSITORY,
-        env={**unset, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return int(found.stdout.split()[-1])
+"""How many threads eight prompts start."""
 
 
 @pytest.mark.long
-def test_several_prompts_start_no_threads_that_one_thread_would_wait_for() -> None:
-    assert threads_of_a_tokenizer("opened") == 0
-    assert threads_of_a_tokenizer("not opened") > 0
+def test_several_prompts_start_no_threads_that_one_thread_would_wait_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(TOKENIZER_THREADS, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert int(printed(THREADS_OF_A_TOKENIZER, "opened")) == 0
+    assert int(printed(THREADS_OF_A_TOKENIZER, "not opened")) > 0
 
 
 def test_what_the_user_says_of_tokenizers_holds(monkeypatch: pytest.MonkeyPatch) -> None:

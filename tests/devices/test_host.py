@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import platform
 import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import metadata, util
 from importlib.machinery import ModuleSpec
@@ -24,8 +23,8 @@ from fixtures.devices.host import (
     processor,
     software_versions,
 )
-from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
+from tests.devices.programs import printed
 
 
 @pytest.fixture(autouse=True)
@@ -44,19 +43,12 @@ def nothing_cached() -> Iterator[None]:
 
 def test_versions_are_read_without_importing_the_packages() -> None:
     program = (
-        "import sys; from fixtures.devices.host import software_versions, has_cuda; "
+        "import sys, fixtures.devices.kinds, fixtures.devices.needs; "
+        "from fixtures.devices.host import software_versions, has_cuda; "
         "has_cuda(); print(software_versions()['torch'], "
         f"sorted(set({PACKAGES!r}) & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    version, _, imported = done.stdout.strip().partition(" ")
+    version, _, imported = printed(program).strip().partition(" ")
     assert version[0].isdigit()
     assert imported == "[]"
 

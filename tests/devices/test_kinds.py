@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,14 +53,6 @@ def test_no_other_room_asks_for_the_name_of_a_device() -> None:
         if (found := list(_asked_for(path.read_text(encoding="utf-8"))))
     }
     assert asking == {}
-
-
-def test_the_kinds_are_known_without_torch() -> None:
-    code = (
-        "import sys, fixtures.devices.kinds, fixtures.devices.needs; print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True)
-    assert done.stdout == b"False\n"
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 from dataclasses import replace
 from typing import Any
@@ -12,10 +11,10 @@ import pytest
 import torch
 
 from fixtures.devices.cpu import CpuDevice, LayoutRandomiser, keep_freed_memory
-from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
+from tests.devices.programs import printed
 
 BRIEF = replace(WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call, steps=1))
 
@@ -65,18 +64,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 call()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-
-
-def faults(how: str) -> int:
-    """Page faults of a call that was made before, in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", FAULTS, how],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return int(done.stdout)
+"""Page faults of a call that was made before."""
 
 
 @pytest.mark.long
@@ -84,8 +72,8 @@ def faults(how: str) -> int:
 def test_a_call_made_before_finds_its_memory_in_place_where_it_would_be_given_back() -> None:
     if not hasattr(ctypes.CDLL(None), "mallopt"):
         pytest.skip("this C library has no mallopt")
-    assert faults("kept") < 100
-    assert faults("given back") > 1000
+    assert int(printed(FAULTS, "kept")) < 100
+    assert int(printed(FAULTS, "given back")) > 1000
 
 
 def test_a_c_library_without_the_setting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,12 @@ class FakeNvml:
             raise self.NVMLError(name)
         return name
 
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> int:  # noqa: N802
+        return self.reasons
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:  # noqa: N802
+        return [SimpleNamespace(pid=pid) for pid in self.processes]
+
     def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:  # noqa: N802
         causes = (*LOWERING, POWER)
         return [
@@ -87,10 +93,6 @@ class FakeNvml:
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("bits", {}):
             return self.bits[name]
-        if name == "nvmlDeviceGetCurrentClocksEventReasons":
-            return lambda handle: self.reasons
-        if name == "nvmlDeviceGetComputeRunningProcesses":
-            return lambda handle: [SimpleNamespace(pid=pid) for pid in self.processes]
         if name in self.__dict__.get("answers", {}):
             return lambda handle, *_: self.answers[name]
         raise AttributeError(name)
@@ -111,13 +113,11 @@ def nvml(library: FakeNvml) -> Nvml:
     return Nvml("1234", library)
 
 
-def test_facts_are_those_that_the_name_leaves_open(nvml: Nvml) -> None:
+def test_facts_are_those_that_the_name_leaves_open_and_that_a_device_reports(
+    nvml: Nvml, library: FakeNvml
+) -> None:
     assert nvml.facts == {"power_limit_w": 700, "mig": False, "ecc": True}
     assert nvml.surroundings == "driver 580.65, PCIe 5 x16"
-
-
-def test_what_a_device_does_not_report_is_left_out() -> None:
-    library = FakeNvml()
     library.answers.clear()
     library.policies.clear()
     bare = Nvml("1234", library)

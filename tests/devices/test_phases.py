@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -122,24 +121,19 @@ def test_a_pipeline_without_a_denoiser_is_refused() -> None:
         denoiser(SimpleNamespace(unet=None))
 
 
-def test_leaving_after_an_exception_removes_every_hook() -> None:
-    pipeline = Pipeline()
+def test_neither_a_call_that_fails_nor_a_module_that_refuses_its_hook_leaves_any() -> None:
+    class Refusing(nn.Module):
+        def register_forward_pre_hook(self, *_: Any, **__: Any) -> Any:
+            raise RuntimeError("no hooks here")
 
     def raising(component: str) -> None:
         if component == "denoiser":
             raise MemoryError(component)
 
+    pipeline = Pipeline()
     with pytest.raises(MemoryError), Phases(pipeline, raising):
         pipeline()
     assert hook_count(pipeline) == 0
-
-
-def test_a_module_that_refuses_its_hook_leaves_none_on_the_others() -> None:
-    class Refusing(nn.Module):
-        def register_forward_pre_hook(self, *_: Any, **__: Any) -> Any:
-            raise RuntimeError("no hooks here")
-
-    pipeline = Pipeline()
     pipeline.vae.decoder = Refusing()  # type: ignore[assignment]
     with pytest.raises(RuntimeError, match="no hooks here"), Phases(pipeline, print):
         pass
@@ -153,11 +147,9 @@ def test_a_patched_forward_is_inside_its_phase() -> None:
     unet: nn.Module = pipeline.unet  # type: ignore[attr-defined]
     plain = unet.forward
 
-    @functools.wraps(plain)
-    def onload(x: torch.Tensor) -> torch.Tensor:
+    def onload(x: torch.Tensor) -> Any:
         seen.append("onload")
-        out: torch.Tensor = plain(x)
-        return out
+        return plain(x)
 
     unet.forward = onload
     with Phases(pipeline, seen.append):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,11 +18,9 @@ ROWS, COLUMNS = 64, 128
 PACKED_BYTES = ROWS * COLUMNS + ROWS * 4
 
 
-class Pipeline:
+def pipeline_of(model: torch.nn.Module) -> SimpleNamespace:
     """One model, as a pipeline has it."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.unet, self.components = model, {"unet": model}
+    return SimpleNamespace(unet=model, components={"unet": model})
 
 
 @pytest.fixture
@@ -38,9 +37,7 @@ def test_a_plain_tensor_takes_its_storage_and_a_wrapper_what_its_parts_take(
     assert weight.nbytes == ROWS * COLUMNS * 4
     assert stored_bytes(weight) == PACKED_BYTES
     assert {part.dtype for part in stored_tensors(weight)} == {torch.int8, torch.float32}
-
-
-def test_a_wrapper_of_a_wrapper_is_taken_apart_to_the_end() -> None:
+    # A wrapper of a wrapper is taken apart to the end.
     scales: Any = Packed.of(torch.rand(ROWS, 1))
     outer = Packed(torch.ones(ROWS, COLUMNS, dtype=torch.int8), scales)
     assert stored_bytes(outer) == ROWS * COLUMNS + ROWS + ROWS * 4
@@ -70,9 +67,7 @@ def test_scales_beside_a_weight_count() -> None:
 
 
 def test_the_ledger_counts_the_parts_of_weights_and_of_results(layer: torch.nn.Linear) -> None:
-    pipeline = Pipeline(pack(layer))
-    resident = resident_tensors(pipeline)
-    with StorageLedger(resident) as ledger:
+    with StorageLedger(resident_tensors(pipeline_of(pack(layer)))) as ledger:
         pass
     assert ledger.component_peak_bytes[WHOLE] == PACKED_BYTES
     with StorageLedger() as ledger:
@@ -82,7 +77,7 @@ def test_the_ledger_counts_the_parts_of_weights_and_of_results(layer: torch.nn.L
 
 
 def test_each_part_of_a_weight_gets_another_place(layer: torch.nn.Linear) -> None:
-    pipeline = Pipeline(pack(layer))
+    pipeline = pipeline_of(pack(layer))
     inputs = torch.rand(2, COLUMNS)
     with torch.no_grad():
         before = layer(inputs)

@@ -3,8 +3,8 @@
 `REHEARSAL` is a folder. A process that uses a card leaves a file there, named by its number among
 them; the file says its own process number, the card and the worker of pytest-xdist.
 
-Spoils: `REHEARSAL_SLOW` is the scenario that does more in each step, `REHEARSAL_HOT` throttles the
-cards, `REHEARSAL_STRANGER` is the number of a process that uses them, too.
+Spoils: `REHEARSAL_SLOW` is the scenario that does more in each step, and `REHEARSAL_HOT` throttles
+the cards.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from pathlib import Path
 
 import psutil
 
-FOLDER, SLOW, HOT, STRANGER = (
-    *("REHEARSAL", "REHEARSAL_SLOW"),
-    *("REHEARSAL_HOT", "REHEARSAL_STRANGER"),
-)
+FOLDER, SLOW, HOT = ("REHEARSAL", "REHEARSAL_SLOW", "REHEARSAL_HOT")
 PROFILE = "h200"
 UUIDS = ("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000")
 """Of the cards, as CUDA gives them."""
@@ -72,10 +69,10 @@ def users(where: Path | None = None) -> list[User]:
 
 
 def processes_on(uuid: str) -> list[int]:
-    """The processes that are on a card now, and the stranger on all of them."""
-    stranger = os.environ.get(STRANGER)
-    found = {user.pid for user in users() if user.uuid == uuid and psutil.pid_exists(user.pid)}
-    return sorted(found | ({int(stranger)} if stranger else set()))
+    """The processes that are on a card now."""
+    return sorted(
+        {user.pid for user in users() if user.uuid == uuid and psutil.pid_exists(user.pid)}
+    )
 
 
 def folder() -> Path:

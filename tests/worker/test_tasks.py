@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable
 from dataclasses import replace
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +12,13 @@ import numpy as np
 import pytest
 
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.rounds import Round
-from fixtures.records.outcome import Outcome, ScenarioError, Verdict
+from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.worker import tasks
-from fixtures.worker.protocol import Action, Facts, Observed, Opening, Task, receive_answer
+from fixtures.worker.protocol import Action, Facts, Observed, Opening, Task
 from tests.support.answers import answer_to
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
-from tests.support.fake_timed import FakeTimed
 
 NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
 Observer = Callable[[Scenario], Observation]
@@ -86,12 +81,6 @@ def test_what_is_wrong_with_an_observation_is_left_to_who_asks(
     assert observed.inactive == observer(find_scenario("storybook", "bf16")).inactive
 
 
-def test_a_failure_is_its_outcome_and_its_reason_without_the_name(answered: Answered) -> None:
-    verdict = answered(observer=fails)
-    assert isinstance(verdict, Verdict)
-    assert (verdict.outcome, verdict.text) == (Outcome.BROKEN, "raised ValueError: no")
-
-
 def test_what_the_device_lacks_is_unsupported(answered: Answered) -> None:
     device = FakeDevice(lacks={"accelerator": "it is a CPU"})
     verdict = answered(technique="sequential_cpu_offload", observer=fails, device=device)
@@ -108,27 +97,3 @@ def test_a_device_says_what_it_is_and_what_it_lacks(answered: Answered) -> None:
     assert facts.missing("clock") == facts.with_values().missing("clock") == "nothing runs"
     assert facts.missing("images") is None
     assert "torch" in facts.software
-
-
-def test_calls_are_placed_and_timed_until_the_client_closes_its_end() -> None:
-    ours, theirs = Pipe()
-    timed = FakeTimed(lambda number: float(number))
-    asked = threading.Thread(target=tasks.answer_questions, args=(timed, theirs))
-    asked.start()
-
-    def answer(question: bytes) -> object:
-        ours.send_bytes(question)
-        return receive_answer(ours, "the answer")
-
-    assert answer(b"place") == os.getpid()
-    assert answer(b"round") == Round(1.0, 1.0)
-    assert answer(b"evidence") == timed.evidence()
-    assert answer(b"start") is None
-    while timed.rounds < 3:
-        pass
-    calls = answer(b"stop")
-    assert isinstance(calls, tuple)
-    assert [call.judged_s for call in calls] == [float(n + 2) for n in range(len(calls))]
-    ours.close()
-    asked.join(10)
-    assert not asked.is_alive()

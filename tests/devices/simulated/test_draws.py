@@ -41,38 +41,21 @@ def without_values() -> WithoutValues:
 
 
 @cache
-def workload_of(device: str, **call: int) -> Workload:
+def workload_of(device: str) -> Workload:
     """The weights that a workload keeps belong to one device."""
-    return small_drawing(**call)
+    return small_drawing()
 
 
 @cache
-def drawn(technique: str, **call: int) -> Observation:
+def drawn(technique: str) -> Observation:
     """What the device with values shows of a technique."""
-    return observe(Scenario(workload_of("drawing", **call), CATALOGUE[technique]), shared_device())
+    return observe(Scenario(workload_of("drawing"), CATALOGUE[technique]), shared_device())
 
 
 @cache
-def undrawn(technique: str, **call: int) -> Observation:
-    """The same without values."""
-    scenario = Scenario(workload_of("without values", **call), CATALOGUE[technique])
-    return observe(scenario, without_values())
-
-
-@cache
-def image_of_the_cpu(technique: str = "fp32", **call: int) -> Images:
+def image_of_the_cpu() -> Images:
     """What the CPU draws."""
-    return observe(Scenario(workload_of("cpu", **call), CATALOGUE[technique]), CpuDevice()).images
-
-
-def assert_same_figures(found: Observation, without: Observation) -> None:
-    """Values change no figure."""
-    assert found.images.any()
-    assert not without.images.any()
-    assert found.component_peak_bytes == without.component_peak_bytes
-    assert found.counts == without.counts
-    assert found.bound_s == without.bound_s
-    assert found.timeline == without.timeline
+    return observe(Scenario(workload_of("cpu"), CATALOGUE["fp32"]), CpuDevice()).images
 
 
 @pytest.mark.parametrize(
@@ -89,7 +72,13 @@ def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_value
     assert not found.faults
     if "offload" in technique:
         assert largest_difference(found.images, drawn("fp16").images) == 0
-    assert_same_figures(found, undrawn(technique))
+    scenario = Scenario(workload_of("without values"), CATALOGUE[technique])
+    without = observe(scenario, without_values())
+    assert not without.images.any()
+    assert found.component_peak_bytes == without.component_peak_bytes
+    assert found.counts == without.counts
+    assert found.bound_s == without.bound_s
+    assert found.timeline == without.timeline
 
 
 @pytest.mark.parametrize("technique", ["fp32", "tf32", "cudnn_benchmark"])

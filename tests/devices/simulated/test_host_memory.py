@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.host_memory import HostMemory, PinnedPool
+from fixtures.devices.simulated.host_memory import HostMemory
 from fixtures.devices.simulated.simulation import Simulation
 from fixtures.records.run import PAGEABLE, PINNED
 from fixtures.workloads import Workload
@@ -80,8 +81,6 @@ def memory(simulation: Simulation) -> HostMemory:
 
 def weight(elements: int = 3 * KIB) -> Any:
     """A deep copy of a weight in fp32, as a scenario gets it."""
-    from copy import deepcopy
-
     return deepcopy(torch.nn.Parameter(torch.ones(elements), requires_grad=False))
 
 
@@ -99,6 +98,10 @@ def test_pinning_copies_once_and_frees_the_block_for_the_next(memory: HostMemory
     again = weight(4 * KIB).data.pin_memory()
     assert again.is_pinned()
     assert memory.pinned_bytes == 16 * KIB
+    del again
+    smaller = weight(2 * KIB).data.pin_memory()
+    assert smaller.is_pinned()
+    assert memory.pinned_bytes == (16 + 8) * KIB, "a free block serves its own power of two alone"
 
 
 def test_memory_takes_room_from_when_it_is_written_until_its_last_view_is_gone(
@@ -120,17 +123,3 @@ def test_memory_takes_room_from_when_it_is_written_until_its_last_view_is_gone(
     back = moved.to("cpu")
     memory.begin()
     assert memory.pageable_bytes == memory.peak_pageable_bytes == back.nbytes == 6 * KIB
-
-
-def test_a_free_pinned_block_serves_its_own_power_of_two_alone() -> None:
-    pool = PinnedPool()
-    blocks = [pool.malloc(size) for size in (1, 512, 513, 1024)]
-    assert blocks == [1, 512, 1024, 1024]
-    assert pool.reserved_bytes == sum(blocks)
-    for block in blocks:
-        pool.free(block)
-    assert pool.reserved_bytes == sum(blocks)
-    assert [pool.malloc(size) for size in (1000, 300)] == [1024, 512]
-    assert pool.reserved_bytes == sum(blocks)
-    pool.malloc(200)
-    assert pool.reserved_bytes == sum(blocks) + 256

@@ -16,7 +16,6 @@ from fixtures.devices.simulated.profiles import (
 )
 
 MIB, GIB = 2**20, 2**30
-EVERY = pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 SOLD = {
     "rtx-3060": ("nvidia-geforce-rtx-3060-12gb", 12, 128, 1.777e9),
     "t4": ("nvidia-tesla-t4", 16, None, None),
@@ -90,7 +89,7 @@ def test_a_card_of_a_size_is_like_the_profile_that_is_nearest(
     assert SimulatedDevice(card).key == f"simulated-{text}"
 
 
-@EVERY
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 def test_what_came_with_a_generation(profile: Profile) -> None:
     rates = profile.flop_per_s
     assert set(rates) <= set(NUMBER_FORMATS)

@@ -73,26 +73,12 @@ def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float) -> Replay:
 
 
 @settings(max_examples=200, deadline=None)
-@given(events)
-def test_the_smallest_capacity_suffices_and_the_next_smaller_one_does_not(
-    wanted: list[tuple[str, int]],
-) -> None:
-    log = logged(wanted)
-    needed_bytes = log.smallest_capacity_bytes()
-
-    def is_refused(capacity_bytes: int) -> bool:
-        return as_it_goes(wanted, capacity_bytes).refusal is not None
-
-    assert not is_refused(needed_bytes)
-    if needed_bytes:
-        assert is_refused(needed_bytes - STEP_BYTES)
-
-
-@settings(max_examples=200, deadline=None)
 @given(events, st.integers(0, 2 * GIB))
-def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run(
+def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run_and_the_smallest_is_known(
     wanted: list[tuple[str, int]], capacity_bytes: int
 ) -> None:
     log = logged(wanted)
-    expected = as_it_goes(wanted, capacity_bytes)
-    assert log.replay(capacity_bytes) == expected
+    needed_bytes = log.smallest_capacity_bytes()
+    assert log.replay(capacity_bytes) == as_it_goes(wanted, capacity_bytes)
+    assert as_it_goes(wanted, needed_bytes).refusal is None
+    assert needed_bytes == 0 or as_it_goes(wanted, needed_bytes - STEP_BYTES).refusal

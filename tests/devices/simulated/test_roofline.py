@@ -31,31 +31,16 @@ def roofline(*operations: tuple[int, int, str], copied: int = 0, prefetched: int
 
 
 @pytest.mark.parametrize(
-    ("operations", "seconds"),
-    [
-        ([], 0.0),
-        ([(300, 1000, "fp32")], 3.0),
-        ([(50, 2000, "fp32")], 2.0),
-        ([COMPUTES_3_S, (0, 2000, "fp32")], 5.0),  # not max(3, 2): the one waits for the other
-        ([(800, 0, "tf32")], 2.0),
-        ([(800, 0, "fp16")], 1.0),
-        ([(800, 0, "bf16")], 8.0),  # which the device lacks: as fast as fp32 at best
-        ([(0, 1000, "int64")], 1.0),
-    ],
-)
-def test_arithmetic_or_traffic_decides_over_each_operation(
-    operations: list[tuple[int, int, str]], seconds: float
-) -> None:
-    made = roofline(*operations)
-    assert made.compute_bound_s == seconds
-    assert made.launches == len(operations)
-
-
-@pytest.mark.parametrize(
     ("operations", "copied", "prefetched", "seconds"),
     [
         ([], 0, 0, 0.0),
-        ([COMPUTES_3_S], 0, 0, 3.0),
+        ([(300, 1000, "fp32")], 0, 0, 3.0),
+        ([(50, 2000, "fp32")], 0, 0, 2.0),
+        ([COMPUTES_3_S, (0, 2000, "fp32")], 0, 0, 5.0),  # not max(3, 2): the one waits
+        ([(800, 0, "tf32")], 0, 0, 2.0),
+        ([(800, 0, "fp16")], 0, 0, 1.0),
+        ([(800, 0, "bf16")], 0, 0, 8.0),  # which the device lacks: as fast as fp32 at best
+        ([(0, 1000, "int64")], 0, 0, 1.0),
         ([(1, 1, "fp32")] * 10, 0, 0, 5.0),  # launches
         ([COMPUTES_3_S], 20, 0, 3.0 + 2.0),
         ([COMPUTES_3_S], 0, 20, 3.0),  # hidden behind computing
@@ -63,10 +48,13 @@ def test_arithmetic_or_traffic_decides_over_each_operation(
         ([COMPUTES_3_S], 20, 40, 2.0 + 4.0),  # both take the same link
     ],
 )
-def test_the_longest_of_computing_launching_and_prefetching_decides_and_copies_come_on_top(
+def test_arithmetic_or_traffic_decides_over_each_operation_and_the_longest_over_the_whole(
     operations: list[tuple[int, int, str]], copied: int, prefetched: int, seconds: float
 ) -> None:
-    assert roofline(*operations, copied=copied, prefetched=prefetched).bound_s == seconds
+    """Of computing, launching and prefetching; copies come on top."""
+    made = roofline(*operations, copied=copied, prefetched=prefetched)
+    assert made.bound_s == seconds
+    assert made.launches == len(operations)
 
 
 def test_an_unknown_format_is_refused_where_it_matters() -> None:

@@ -157,9 +157,17 @@ def test_small_known_values_are_read_and_the_wait_is_counted(simulation: Simulat
             read()
 
 
+def state() -> tuple[object, ...]:
+    """What the simulation replaces in torch, and switches off."""
+    functions = (torch.jit.trace, torch.jit.save, torch.jit.load, torch.utils.swap_tensors)
+    fuses = torch._C._jit_texpr_fuser_enabled()
+    return *functions, torch.cuda.Stream, torch.cuda.is_available, fuses, gc.isenabled()
+
+
 def test_nothing_of_the_simulation_stays_behind() -> None:
-    before = (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors)
+    before = state()
     simulate()
-    assert (torch.cuda.is_available(), torch.cuda.Stream, torch.utils.swap_tensors) == before
+    with SimulatedDevice(draws=True).entered():
+        assert not any(inside == outside for inside, outside in zip(state(), before, strict=True))
+    assert state() == before
     assert not torch.zeros(2).is_cuda
-    assert gc.isenabled()

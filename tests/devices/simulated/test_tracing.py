@@ -129,13 +129,3 @@ def test_weights_without_values_are_refused_and_stay_where_they_are(
         traced(module, values)
     assert module.linear.bias is bias
     assert module.linear.weight is weight
-
-
-def test_torch_s_own_functions_are_back_afterwards() -> None:
-    before = (torch.jit.trace, torch.jit.save, torch.jit.load)
-    fuses = torch._C._jit_texpr_fuser_enabled()
-    with SimulatedDevice(draws=True).entered():
-        assert torch.jit.trace is not before[0]
-        assert not torch._C._jit_texpr_fuser_enabled()
-    assert (torch.jit.trace, torch.jit.save, torch.jit.load) == before
-    assert torch._C._jit_texpr_fuser_enabled() == fuses

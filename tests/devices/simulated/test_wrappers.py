@@ -12,11 +12,8 @@ from fixtures.devices.simulated.private import device_type
 from fixtures.devices.simulated.weights import weights_of
 from fixtures.devices.storages import stored_bytes, stored_tensors
 from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS, Counts
-from tests.devices.test_storages import Pipeline
+from tests.devices.test_storages import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
 from tests.support.packed import Packed, pack
-
-ROWS, COLUMNS = 64, 128
-PACKED_BYTES = ROWS * COLUMNS + ROWS * 4
 
 
 @pytest.mark.parametrize("draws", [False, True], ids=["without values", "with values"])
@@ -24,7 +21,7 @@ def test_the_device_holds_the_parts_and_not_what_they_stand_for(draws: bool) -> 
     device = SimulatedDevice(draws=draws)
     with device.entered(), torch.no_grad():
         layer = pack(torch.nn.Linear(COLUMNS, ROWS, bias=False))
-        pipeline = Pipeline(layer)
+        pipeline = pipeline_of(layer)
         simulation = device._simulation
         assert simulation is not None
         with device.observe(pipeline):

@@ -98,30 +98,22 @@ def test_it_computes_softmax_attention(dtype: torch.dtype) -> None:
                 )
 
 
-def test_a_head_of_its_own_a_scale_and_a_causal_mask() -> None:
-    """The three dimensions that diffusers passes, with heads in the batch."""
-    with SimulatedDevice(draws=True).entered():
-        query, key, value = (drawn(BATCH * HEADS, QUERIES, WIDTH) for _ in range(3))
-        found = memory_efficient_attention(
-            query, key, value, attn_bias=LowerTriangularMask(), scale=1.0
-        )
-        parts = [values_of(part)[:, :, None] for part in (query * WIDTH**0.5, key, value)]
-        result = values_of(found)
-    hidden = torch.full((QUERIES, QUERIES), float("-inf")).triu(1)
-    torch.testing.assert_close(result, softmax_attention(parts, hidden)[:, :, 0])
-
-
-def test_a_mask_without_heads_of_its_own() -> None:
-    """As the attention processor passes one: heads in the batch, queries expanded."""
+def test_heads_in_the_batch_a_scale_and_a_mask_that_is_causal_or_has_no_heads() -> None:
+    """The three dimensions that the attention processor passes, with a mask's queries expanded."""
+    hidden = torch.full((QUERIES, KEYS), float("-inf")).triu(1)
     with SimulatedDevice(draws=True).entered():
         query, key, value = (
             drawn(BATCH * HEADS, length, WIDTH) for length in (QUERIES, KEYS, KEYS)
         )
         bias = drawn(BATCH * HEADS, 1, KEYS).expand(-1, QUERIES, -1)
-        found = memory_efficient_attention(query, key, value, attn_bias=bias)
-        parts = [values_of(part)[:, :, None] for part in (query, key, value)]
-        added, result = values_of(bias)[:, None], values_of(found)
-    torch.testing.assert_close(result, softmax_attention(parts, added)[:, :, 0])
+        found = [
+            values_of(memory_efficient_attention(query, key, value, attn_bias=mask, scale=1.0))
+            for mask in (LowerTriangularMask(), bias)
+        ]
+        parts = [values_of(part)[:, :, None] for part in (query * WIDTH**0.5, key, value)]
+        masks = [hidden, values_of(bias)[:, None]]
+    for result, added in zip(found, masks, strict=True):
+        torch.testing.assert_close(result, softmax_attention(parts, added)[:, :, 0])
 
 
 def test_what_the_host_cannot_compute_is_refused() -> None:
