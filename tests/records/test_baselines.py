@@ -47,6 +47,7 @@ def test_there_are_baselines_in_this_repository() -> None:
     ("where", "value", "message"),
     [
         ("schema", 2, "has schema 2, this suite reads 4"),
+        ("schema", 3, "convert it with 'git show 8e25f07:fixtures/commands/convert.py | python - "),
         ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),
         ("surprise", 1, "is not a baseline: at surprise"),
