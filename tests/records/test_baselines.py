@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,6 @@ def test_there_are_baselines_in_this_repository() -> None:
     ("where", "value", "message"),
     [
         ("schema", 2, "has schema 2, this suite reads 4"),
-        ("schema", 3, "convert it with 'git show 8e25f07:fixtures/commands/convert.py | python - "),
         ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),
         ("surprise", 1, "is not a baseline: at surprise"),
@@ -89,3 +89,11 @@ def test_a_wrong_field_is_refused_and_named_in_one_sentence_with_a_remedy(
     assert "nox -s refresh" in sentence
     assert sentence.isprintable()
     assert len(sentence) < 1000
+
+
+def test_the_schema_before_this_one_names_the_command_that_converts_it(tmp_path: Path) -> None:
+    path = tmp_path / f"{WORKLOAD}.json"
+    path.write_text(spoilt(json.loads(SOUND.text()), ("schema",), 3), encoding="utf-8")
+    command = f"'git show 8e25f07:fixtures/commands/convert.py | python - {tmp_path}'."
+    with pytest.raises(BaselineError, match=f"convert it with {re.escape(command)}$"):
+        read_baseline(path, device_key=KEY, workload=WORKLOAD)
