@@ -170,15 +170,16 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
 # The frozen reference
 
 
+NO_KERNEL = RuntimeError("no kernel\nfor this")
+
+
 class FakeProgram:
     """Lets the device's clock run by 2 s a call; the call of the number `fails_at` raises."""
 
-    def __init__(
-        self, bench: TimedBench, fails_at: int = 0, error: Exception | None = None
-    ) -> None:
+    def __init__(self, bench: TimedBench, fails_at: int = 0, error: Exception = NO_KERNEL) -> None:
         self.bench = bench
         self.fails_at = fails_at
-        self.error = error or RuntimeError("no kernel\nfor this")
+        self.error = error
         self.relocated = 0
 
     def relocate(self) -> None:
@@ -212,6 +213,7 @@ def with_frozen(
 
 
 WithFrozen = Callable[..., tuple[FakeScenario, FakeProgram]]
+DOES_NOT_RUN = "the frozen reference does not run here (no kernel for this): there is nothing"
 
 
 @pytest.mark.parametrize("name", ["C", "fp32"])
@@ -231,26 +233,28 @@ def test_with_a_frozen_reference_everything_is_timed_against_it_laid_out_anew_fo
     assert bench.timed("frozen") == 6 + 2, "it settles where the device warms up"
 
 
-@pytest.mark.parametrize("fails_at", [1, 2, 3], ids=["warm-up", "second warm-up", "round"])
+@pytest.mark.parametrize(
+    ("fails_at", "error", "outcome", "says"),
+    [
+        (1, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
+        (2, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
+        (3, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
+        (1, MemoryError("injected"), Outcome.BROKEN, "ran out of memory on fake (injected)"),
+    ],
+    ids=["warm-up", "second warm-up", "round", "no memory, which is no fault of the reference"],
+)
 def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
-    fails_at: int, bench: TimedBench, with_frozen: WithFrozen
+    fails_at: int,
+    error: Exception,
+    outcome: Outcome,
+    says: str,
+    bench: TimedBench,
+    with_frozen: WithFrozen,
 ) -> None:
-    scenario, _ = with_frozen(fails_at=fails_at)
+    scenario, _ = with_frozen(fails_at=fails_at, error=error)
     timed = reference_of(scenario, bench.device)
     with pytest.raises(ScenarioError) as caught:
         group(timed, placed=2)
-    assert caught.value.outcome is Outcome.NO_BASELINE
-    assert str(caught.value).startswith(
-        "fake-C: the frozen reference does not run here (no kernel for this): there is nothing"
-    )
+    assert caught.value.outcome is outcome
+    assert str(caught.value).startswith(f"fake-C: {says}")
     timed.close()
-
-
-@pytest.mark.parametrize("error", [MemoryError("injected"), RuntimeError("CUDA out of memory.")])
-def test_an_exhausted_memory_is_no_fault_of_the_frozen_reference(
-    error: Exception, bench: TimedBench, with_frozen: WithFrozen
-) -> None:
-    scenario, _ = with_frozen(fails_at=1, error=error)
-    with pytest.raises(ScenarioError, match="ran out of memory on fake") as caught:
-        timing_of(scenario, bench)
-    assert caught.value.outcome is Outcome.BROKEN
