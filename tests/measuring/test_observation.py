@@ -19,11 +19,12 @@ from fixtures.measuring.observation import (
     Observation,
     observe,
 )
+from fixtures.measuring.steps import grown
 from fixtures.metrics.faults import CARRIED_OVER, STATE
 from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Row
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
-from tests.support.counting import counted, counts
+from tests.support.counting import counted, counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, STEPS, fake_scenario
 
@@ -253,6 +254,15 @@ def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
         "denoiser (batch of 2)": STEPS,
         "scheduler (batch of 3)": STEPS,
     }
+
+
+def test_a_call_that_grows_is_a_fault() -> None:
+    before = host_calls(torch_a_step=0)
+    assert grown(before, host_calls(torch_a_step=5000)) == ""  # where torch was not counted before
+    assert grown(before, host_calls(590)) == grown(before, host_calls(612)) == ""
+    sentence = grown(before, host_calls(613))
+    more = "host calls +13 a step"
+    assert sentence == f"a step of the next call of the same pipeline does more: {more}"
 
 
 @pytest.fixture
