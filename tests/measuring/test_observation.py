@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from fixtures.measuring.observation import (
 )
 from fixtures.measuring.steps import grown
 from fixtures.metrics.faults import CARRIED_OVER, STATE
-from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Row
+from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Counts, Row
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
 from tests.support.counting import counted, counts, host_calls
@@ -179,26 +180,32 @@ def test_a_pipeline_that_keeps_more_than_rounding_between_calls_is_a_fault(
     assert seen.faults == ({CARRIED_OVER: fault} if apart else {})
 
 
-class Growing(FakeDevice):
-    """The second call and every further one clone once more, and wake the text encoder."""
+@dataclass
+class Telling(FakeDevice):
+    """What `tell` counts is told of each observed call once it has ended."""
 
-    observed = 0
+    tell: Callable[[], Counts] = Counts
 
     @contextlib.contextmanager
     def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-        """What was counted is told once the call has ended."""
-        trace, self.observed = Trace(counts=counts(mm=1)), self.observed + 1
+        trace = Trace(counts=counts(mm=1))
         yield trace
-        trace.counts = counted(
-            operations={"aten::mm in Linear": 9, "aten::clone in Linear": self.observed},
-            components={"text_encoder (batch of 1)": min(self.observed, 2)},
+        trace.counts = self.tell()
+
+
+@pytest.mark.parametrize("lacks", [{}, {"images": "a simulated call draws none"}], ids=len)
+def test_a_pipeline_whose_later_calls_do_more_is_a_fault(lacks: dict[str, str]) -> None:
+    numbers = itertools.count(1)
+
+    def tell() -> Counts:
+        """The second call and every further one clone once more, and wake the text encoder."""
+        number = next(numbers)
+        return counted(
+            operations={"aten::mm in Linear": 9, "aten::clone in Linear": number},
+            components={"text_encoder (batch of 1)": min(number, 2)},
         )
 
-
-@pytest.mark.parametrize("images", ["", "a simulated call draws none"])
-def test_a_pipeline_whose_later_calls_do_more_is_a_fault(images: str) -> None:
-    device = Growing(lacks={"images": images} if images else {})
-    seen = observe(fake_scenario(draw), device)
+    seen = observe(fake_scenario(draw), Telling(lacks=lacks, tell=tell))
     assert seen.faults == {
         CARRIED_OVER: "a later call of the same pipeline does more than its first: "
         "clone in Linear +2, text_encoder (batch of 1) +1"
@@ -206,39 +213,31 @@ def test_a_pipeline_whose_later_calls_do_more_is_a_fault(images: str) -> None:
 
 
 @pytest.mark.parametrize("grows", [False, True])
-def test_what_a_longer_prompt_does_more_is_no_fault(grows: bool) -> None:
+def test_what_a_longer_prompt_does_more_is_no_fault(
+    grows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = Pipeline()
 
-    class Comparing(FakeDevice):
-        def observed_steps(self, steps: int, telling: int) -> int:
-            return telling
+    def tell() -> Counts:
+        longer = "prompt" not in drawn.calls[-1]
+        more = int(longer or (grows and len(drawn.calls) > 1))
+        return counted(operations={"aten::mm": 1, "aten::equal": more})
 
-        @contextlib.contextmanager
-        def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-            trace, before = Trace(counts=counts(mm=1)), len(drawn.calls)
-            yield trace
-            longer = "prompt" not in drawn.calls[-1]
-            more = int(longer or (grows and before > 0))
-            trace.counts = counted(operations={"aten::mm": 1, "aten::equal": more})
-
-    seen = observe(fake_scenario(drawn), Comparing())
+    device = Telling(tell=tell)
+    monkeypatch.setattr(device, "observed_steps", lambda steps, telling: telling)
+    seen = observe(fake_scenario(drawn), device)
     more = "a later call of the same pipeline does more than its first: equal +1"
     assert seen.faults == ({CARRIED_OVER: more} if grows else {})
-
-
-CLONE = {"aten::clone in UNet": 1}
 
 
 def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
     """And no share of the call: what is done once is in none, as many as there may be."""
     cloned, scheduler = 0, Scheduler()
-
-    class Counting(FakeDevice):
-        @contextlib.contextmanager
-        def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-            trace = Trace(counts=counted({}, CLONE, components={"denoiser (batch of 2)": STEPS}))
-            trace.reading = lambda: {Row(OPERATIONS, "aten::clone", "UNet"): cloned}
-            yield trace
+    clone, denoiser = Row(OPERATIONS, "aten::clone", "UNet"), {"denoiser (batch of 2)": STEPS}
+    trace = Trace(
+        counts=counted(operations={"aten::clone in UNet": 1}, components=denoiser),
+        reading=lambda: {clone: cloned},
+    )
 
     def drawn(steps: int, **changes: Any) -> Any:
         nonlocal cloned
@@ -248,12 +247,10 @@ def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
         cloned += 4 * steps  # the VAE's
         return IMAGES
 
-    seen = observe(fake_scenario(drawn, scheduler=scheduler), Counting())
-    assert seen.counts.rows[Row(OPERATIONS, "aten::clone", "UNet")] == (1, 2)
-    assert seen.counts.by_name(COMPONENT_CALLS) == {
-        "denoiser (batch of 2)": STEPS,
-        "scheduler (batch of 3)": STEPS,
-    }
+    seen = observe(fake_scenario(drawn, scheduler=scheduler), FakeDevice(trace=trace))
+    assert seen.counts.rows[clone] == (1, 2)
+    scheduled = {"scheduler (batch of 3)": STEPS}
+    assert seen.counts.by_name(COMPONENT_CALLS) == {**denoiser, **scheduled}
 
 
 def test_a_call_that_grows_is_a_fault() -> None:
