@@ -32,6 +32,15 @@ def failure(error: BaseException) -> ScenarioError:
     return caught.value
 
 
+EXHAUSTED = (
+    "CUDA out of memory.",
+    "DefaultCPUAllocator: can't allocate memory: you tried 1 byte",
+    "DefaultCPUAllocator: not enough memory: you tried 1 byte",
+    "[Errno 12] Cannot allocate memory",
+    "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate",
+)
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
@@ -43,6 +52,7 @@ def failure(error: BaseException) -> ScenarioError:
         (CancelledError(), "fake-tried: raised CancelledError: no message"),
         (MuteError(), "fake-tried: raised MuteError: a message that cannot be printed"),
         (RuntimeError("x" * 10_000), "fake-tried: raised RuntimeError: xxx"),
+        *((RuntimeError(words), "fake-tried: ran out of memory on fake") for words in EXHAUSTED),
     ],
 )
 def test_what_raises_is_broken_with_one_sentence(error: BaseException, sentence: str) -> None:
@@ -50,20 +60,6 @@ def test_what_raises_is_broken_with_one_sentence(error: BaseException, sentence:
     assert caught.outcome is Outcome.BROKEN
     assert str(caught).startswith(sentence)
     assert len(str(caught)) < 500
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "CUDA out of memory.",
-        "DefaultCPUAllocator: can't allocate memory: you tried 1 byte",
-        "DefaultCPUAllocator: not enough memory: you tried 1 byte",
-        "[Errno 12] Cannot allocate memory",
-        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate",
-    ],
-)
-def test_an_exhausted_memory_is_told_from_other_failures(words: str) -> None:
-    assert failure(RuntimeError(words)).reason.startswith("ran out of memory on fake")
 
 
 class Pipeline:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from fixtures.measuring.observation import (
     Observation,
     observe,
 )
+from fixtures.measuring.steps import grown
 from fixtures.metrics.faults import CARRIED_OVER, STATE
-from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Row
+from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Counts, Row
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
-from tests.support.counting import counted, counts
+from tests.support.counting import counted, counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, STEPS, fake_scenario
 
@@ -34,7 +36,7 @@ def draw(**_: Any) -> Any:
     return IMAGES
 
 
-def test_one_call_is_observed_after_a_warm_up() -> None:
+def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_the_last() -> None:
     device = FakeDevice(
         trace=Trace(
             component_peak_bytes={WHOLE: 1000},
@@ -44,16 +46,20 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         )
     )
     calls: list[dict[str, Any]] = []
+    left_after: list[int] = []
 
     def drawn(**changes: Any) -> Any:
         calls.append(changes)
         device.now_s += 7.0
         return IMAGES
 
-    seen = observe(fake_scenario(drawn), device)
-    telling = fake_scenario(drawn).workload.representative_steps
-    another: dict[str, Any] = {"steps": telling, **ANOTHER}
+    scenario = fake_scenario(
+        drawn, complaint="the UNet is in fp32", leave=lambda: left_after.append(len(calls))
+    )
+    seen = observe(scenario, device)
+    another: dict[str, Any] = {"steps": scenario.workload.representative_steps, **ANOTHER}
     assert calls == [another, {"steps": STEPS}, another, another]
+    assert left_after == [4]
     assert np.array_equal(seen.images, IMAGES)
     assert replace(seen, images=IMAGES) == Observation(
         scenario="fake-tried",
@@ -61,7 +67,7 @@ def test_one_call_is_observed_after_a_warm_up() -> None:
         counts=replace(counts(mm=3), python="{}.{}".format(*sys.version_info)),
         call_s=7.0,
         images=IMAGES,
-        inactive=None,
+        inactive="the UNet is in fp32",
         carried_over="",
         left_behind=(),
         bound_s=0.5,
@@ -83,28 +89,10 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
     assert calls[2:] == [few, {**few, **ANOTHER}]
 
 
-def test_what_the_technique_says_is_kept_and_it_is_left_after_the_last_call() -> None:
-    calls, left_after = 0, list[int]()
+class Scheduler:
+    """Steps from latents to latents."""
 
-    def drawn(**_: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return IMAGES
-
-    scenario = fake_scenario(
-        drawn,
-        complaint="the UNet is in fp32",
-        leave=lambda: left_after.append(calls),
-    )
-    seen = observe(scenario, FakeDevice())
-    assert seen.inactive == "the UNet is in fp32"
-    assert left_after == [calls]
-
-
-class Stepping:
-    """A scheduler whose steps are counted."""
-
-    def step(self) -> None:
+    def step(self, predicted: Any, sample: Any) -> Any:
         """Nothing to do."""
 
 
@@ -113,13 +101,13 @@ class Stepping:
 def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
     lacks: dict[str, str], telling: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scheduler = Stepping()
+    scheduler = Scheduler()
     calls: list[int] = []
 
     def drawn(steps: int, **changes: Any) -> Any:
         calls.append(steps)
         for _ in range(steps):
-            scheduler.step()
+            scheduler.step(None, None)
             torch.nn.Identity()(None)
         return IMAGES
 
@@ -136,11 +124,11 @@ def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
 
 
 def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
-    scheduler = Stepping()
+    scheduler = Scheduler()
 
     def drawn(steps: int = STEPS, **changes: Any) -> Any:
         for _ in range(steps):
-            scheduler.step()
+            scheduler.step(None, None)
         return IMAGES
 
     scenario = fake_scenario(drawn, scheduler=scheduler, skips=True)
@@ -151,95 +139,73 @@ def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
 
 
 class Pipeline:
-    """Draws noise that depends on prompt and seed, and on what `keep` says that it keeps."""
+    """Draws noise that depends on prompt and seed, and on what `keep` says that it keeps.
+
+    It hands out the same array each time, which the next call writes to.
+    """
 
     def __init__(self, keep: Callable[[list[dict[str, Any]]], float] = lambda before: 0.0) -> None:
         self.keep = keep
         self.calls: list[dict[str, Any]] = []
+        self.images = np.empty_like(IMAGES)
 
     def __call__(self, **changes: Any) -> Any:
         kept = self.keep(self.calls)
         self.calls.append(changes)
         seed = hash((changes.get("prompt", "") == ANOTHER["prompt"], changes.get("seed", 0)))
-        images = np.random.default_rng(abs(seed)).random(IMAGES.shape) / 2
-        images[-1, 0, 0, 0] += kept
-        return images
-
-
-KEEPING: dict[str, Callable[[list[dict[str, Any]]], float]] = {
-    "the call before": lambda before: 0.2 if before and "prompt" not in before[-1] else 0.0,
-    "how many calls there were": lambda before: 0.01 * len(before),
-    "that it was called": lambda before: 0.2 * bool(before),
-    "little, but more than rounding": lambda before: 1.1 * REPEATS_WITHIN * bool(before),
-}
-
-
-@pytest.mark.parametrize("what", KEEPING)
-def test_a_pipeline_that_keeps_something_between_calls_is_a_fault(what: str) -> None:
-    seen = observe(fake_scenario(Pipeline(KEEPING[what])), FakeDevice())
-    assert seen.faults.keys() == {CARRIED_OVER}
-    assert seen.carried_over.startswith("after a call with another prompt the same pipeline draws")
-    apart = {"the call before": 51, "how many calls there were": 5, "that it was called": 51}
-    assert f"differ by up to {apart.get(what, 1)}/255" in seen.carried_over
+        self.images[:] = np.random.default_rng(abs(seed)).random(IMAGES.shape) / 2
+        self.images[-1, 0, 0, 0] += kept
+        return self.images
 
 
 @pytest.mark.parametrize(
-    "keep",
-    [lambda before: 0.0, lambda before: 0.9 * REPEATS_WITHIN * bool(before)],
-    ids=["nothing", "rounding"],
+    ("keep", "lacks", "apart"),
+    [
+        (lambda before: 0.2 if before and "prompt" not in before[-1] else 0.0, {}, 51),
+        (lambda before: 1.1 * REPEATS_WITHIN * bool(before), {}, 1),
+        (lambda before: 0.9 * REPEATS_WITHIN * bool(before), {}, 0),
+        (lambda before: np.nan, {}, 0),
+        (lambda before: 0.2 * bool(before), {"images": "a simulated call draws none"}, 0),
+    ],
+    ids=["the call before", "little", "rounding", "not even an image", "not compared"],
 )
-def test_a_pipeline_that_keeps_nothing_has_no_fault(
-    keep: Callable[[list[dict[str, Any]]], float],
+def test_a_pipeline_that_keeps_more_than_rounding_between_calls_is_a_fault(
+    keep: Callable[[list[dict[str, Any]]], float], lacks: dict[str, str], apart: int
 ) -> None:
-    pipeline = Pipeline(keep)
-    assert observe(fake_scenario(pipeline), FakeDevice()).faults == {}
-    first, observed, *again = pipeline.calls
-    assert again == [first, first]
-    assert first != observed
+    fault = (
+        "after a call with another prompt the same pipeline draws something else than when it was "
+        f"fresh (values differ by up to {apart}/255)"
+    )
+    seen = observe(fake_scenario(Pipeline(keep)), FakeDevice(lacks=lacks))
+    assert seen.faults == ({CARRIED_OVER: fault} if apart else {})
 
 
-def test_nan_is_no_fault_of_this_kind_for_the_image_itself_is_broken() -> None:
-    assert observe(fake_scenario(lambda **_: IMAGES * np.nan), FakeDevice()).carried_over == ""
+@dataclass
+class Telling(FakeDevice):
+    """What `tell` counts is told of each observed call once it has ended."""
 
-
-def test_what_is_drawn_into_the_same_memory_again_is_told_apart() -> None:
-    """An array that is handed out may be written to by the next call."""
-    drawn = Pipeline(KEEPING["that it was called"])
-    memory = np.empty_like(IMAGES)
-
-    def draw_again(**changes: Any) -> Any:
-        memory[:] = drawn(**changes)
-        return memory
-
-    assert observe(fake_scenario(draw_again), FakeDevice()).carried_over
-
-
-def test_where_no_images_are_compared_what_is_drawn_is_no_fault() -> None:
-    pipeline = Pipeline(KEEPING["that it was called"])
-    device = FakeDevice(lacks={"images": "a simulated call draws none"})
-    assert observe(fake_scenario(pipeline), device).faults == {}
-
-
-class Growing(FakeDevice):
-    """The second call and every further one clone once more, and wake the text encoder."""
-
-    observed = 0
+    tell: Callable[[], Counts] = Counts
 
     @contextlib.contextmanager
     def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-        """What was counted is told once the call has ended."""
-        trace, self.observed = Trace(counts=counts(mm=1)), self.observed + 1
+        trace = Trace(counts=counts(mm=1))
         yield trace
-        trace.counts = counted(
-            operations={"aten::mm in Linear": 9, "aten::clone in Linear": self.observed},
-            components={"text_encoder (batch of 1)": min(self.observed, 2)},
+        trace.counts = self.tell()
+
+
+@pytest.mark.parametrize("lacks", [{}, {"images": "a simulated call draws none"}], ids=len)
+def test_a_pipeline_whose_later_calls_do_more_is_a_fault(lacks: dict[str, str]) -> None:
+    numbers = itertools.count(1)
+
+    def tell() -> Counts:
+        """The second call and every further one clone once more, and wake the text encoder."""
+        number = next(numbers)
+        return counted(
+            operations={"aten::mm in Linear": 9, "aten::clone in Linear": number},
+            components={"text_encoder (batch of 1)": min(number, 2)},
         )
 
-
-@pytest.mark.parametrize("images", ["", "a simulated call draws none"])
-def test_a_pipeline_whose_later_calls_do_more_is_a_fault(images: str) -> None:
-    device = Growing(lacks={"images": images} if images else {})
-    seen = observe(fake_scenario(draw), device)
+    seen = observe(fake_scenario(draw), Telling(lacks=lacks, tell=tell))
     assert seen.faults == {
         CARRIED_OVER: "a later call of the same pipeline does more than its first: "
         "clone in Linear +2, text_encoder (batch of 1) +1"
@@ -247,62 +213,31 @@ def test_a_pipeline_whose_later_calls_do_more_is_a_fault(images: str) -> None:
 
 
 @pytest.mark.parametrize("grows", [False, True])
-def test_what_a_longer_prompt_does_more_is_no_fault(grows: bool) -> None:
+def test_what_a_longer_prompt_does_more_is_no_fault(
+    grows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = Pipeline()
 
-    class Comparing(FakeDevice):
-        def observed_steps(self, steps: int, telling: int) -> int:
-            return telling
+    def tell() -> Counts:
+        longer = "prompt" not in drawn.calls[-1]
+        more = int(longer or (grows and len(drawn.calls) > 1))
+        return counted(operations={"aten::mm": 1, "aten::equal": more})
 
-        @contextlib.contextmanager
-        def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-            trace, before = Trace(counts=counts(mm=1)), len(drawn.calls)
-            yield trace
-            longer = "prompt" not in drawn.calls[-1]
-            more = int(longer or (grows and before > 0))
-            trace.counts = counted(operations={"aten::mm": 1, "aten::equal": more})
-
-    seen = observe(fake_scenario(drawn), Comparing())
+    device = Telling(tell=tell)
+    monkeypatch.setattr(device, "observed_steps", lambda steps, telling: telling)
+    seen = observe(fake_scenario(drawn), device)
     more = "a later call of the same pipeline does more than its first: equal +1"
     assert seen.faults == ({CARRIED_OVER: more} if grows else {})
-
-
-@pytest.mark.parametrize(("fails_at", "name"), [(1, "first call"), (2, "second call")])
-def test_a_failure_says_which_call_failed(fails_at: int, name: str) -> None:
-    calls = 0
-
-    def drawn(**_: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == fails_at:
-            raise KeyError("unet")
-        return IMAGES
-
-    with pytest.raises(ScenarioError) as caught:
-        observe(fake_scenario(drawn), FakeDevice())
-    assert caught.value.reason == f"raised KeyError: 'unet' ({name})"
-
-
-CLONE = {"aten::clone in UNet": 1}
-
-
-class Scheduler:
-    """Steps from latents to latents."""
-
-    def step(self, predicted: Any, sample: Any) -> Any:
-        """Nothing to do."""
 
 
 def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
     """And no share of the call: what is done once is in none, as many as there may be."""
     cloned, scheduler = 0, Scheduler()
-
-    class Counting(FakeDevice):
-        @contextlib.contextmanager
-        def observe(self, pipeline: Any, *, compiled: bool = False) -> Iterator[Trace]:
-            trace = Trace(counts=counted({}, CLONE, components={"denoiser (batch of 2)": STEPS}))
-            trace.reading = lambda: {Row(OPERATIONS, "aten::clone", "UNet"): cloned}
-            yield trace
+    clone, denoiser = Row(OPERATIONS, "aten::clone", "UNet"), {"denoiser (batch of 2)": STEPS}
+    trace = Trace(
+        counts=counted(operations={"aten::clone in UNet": 1}, components=denoiser),
+        reading=lambda: {clone: cloned},
+    )
 
     def drawn(steps: int, **changes: Any) -> Any:
         nonlocal cloned
@@ -312,12 +247,19 @@ def test_a_step_is_what_is_counted_between_two_calls_of_the_scheduler() -> None:
         cloned += 4 * steps  # the VAE's
         return IMAGES
 
-    seen = observe(fake_scenario(drawn, scheduler=scheduler), Counting())
-    assert seen.counts.rows[Row(OPERATIONS, "aten::clone", "UNet")] == (1, 2)
-    assert seen.counts.by_name(COMPONENT_CALLS) == {
-        "denoiser (batch of 2)": STEPS,
-        "scheduler (batch of 3)": STEPS,
-    }
+    seen = observe(fake_scenario(drawn, scheduler=scheduler), FakeDevice(trace=trace))
+    assert seen.counts.rows[clone] == (1, 2)
+    scheduled = {"scheduler (batch of 3)": STEPS}
+    assert seen.counts.by_name(COMPONENT_CALLS) == {**denoiser, **scheduled}
+
+
+def test_a_call_that_grows_is_a_fault() -> None:
+    before = host_calls(torch_a_step=0)
+    assert grown(before, host_calls(torch_a_step=5000)) == ""  # where torch was not counted before
+    assert grown(before, host_calls(590)) == grown(before, host_calls(612)) == ""
+    sentence = grown(before, host_calls(613))
+    more = "host calls +13 a step"
+    assert sentence == f"a step of the next call of the same pipeline does more: {more}"
 
 
 @pytest.fixture
@@ -357,14 +299,24 @@ def test_after_a_failure_the_technique_is_taken_back_and_what_it_left_is_named(
     )
 
 
-@pytest.mark.parametrize("where", ["enter", "leave", "draw"])
-def test_what_raises_is_a_broken_scenario(where: str) -> None:
-    def give_way(**_: Any) -> None:
+@pytest.mark.parametrize(
+    ("where", "named"), [("enter", ""), ("draw", " (second call)"), ("leave", "")]
+)
+def test_what_raises_is_a_broken_scenario_and_a_call_is_named(where: str, named: str) -> None:
+    calls = 0
+
+    def give_way() -> None:
         raise KeyError("unet")
 
-    device = FakeDevice()
-    hooks: dict[str, Any] = {where: give_way} if where != "draw" else {}
-    scenario = fake_scenario(give_way if where == "draw" else draw, **hooks)
-    with pytest.raises(ScenarioError, match="fake-tried: raised KeyError: 'unet'") as caught:
-        observe(scenario, device)
+    def drawn(**_: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if (where, calls) == ("draw", 2):
+            give_way()
+        return IMAGES
+
+    hooks: dict[str, Any] = {} if where == "draw" else {where: give_way}
+    with pytest.raises(ScenarioError) as caught:
+        observe(fake_scenario(drawn, **hooks), FakeDevice())
+    assert str(caught.value) == f"fake-tried: raised KeyError: 'unet'{named}"
     assert caught.value.outcome is Outcome.BROKEN

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fixtures.devices import Device
@@ -23,59 +21,28 @@ def draw(**_: Any) -> Images:
     return IMAGES
 
 
-def counting(
-    made: list[str], show: Callable[[Scenario], Observation]
-) -> Callable[[Scenario, Device], Observation]:
-    """An observer that writes down whom it observed."""
+def test_an_observation_is_made_once_and_what_failed_fails_again_but_for_an_interrupt() -> None:
+    made: list[str] = []
 
     def observer(scenario: Scenario, device: Device) -> Observation:
         made.append(scenario.id)
-        return show(scenario)
-
-    return observer
-
-
-def test_an_observation_is_made_once() -> None:
-    made: list[str] = []
-    observations = observations_on(FakeDevice(), counting(made, lambda one: observation(one.id)))
-    one, other = fake_scenario(draw, "one"), fake_scenario(draw, "other")
-    first = observations.get(one)
-    assert observations.active(one) is observations.get(one) is first
-    assert observations.get(other).scenario == "fake-other"
-    assert made == ["fake-one", "fake-other"]
-
-
-def test_a_failure_is_remembered_and_the_next_scenario_runs() -> None:
-    made: list[str] = []
-
-    def show(scenario: Scenario) -> Observation:
         if scenario.id == "fake-broken":
             raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
+        if scenario.id == "fake-stopped":
+            raise KeyboardInterrupt
         return observation(scenario.id)
 
-    device = FakeDevice()
-    observations = observations_on(device, counting(made, show))
-    broken = fake_scenario(draw, "broken")
-    errors = []
+    observations = observations_on(FakeDevice(), observer)
+    broken, sound, stopped = (fake_scenario(draw, name) for name in ("broken", "sound", "stopped"))
     for ask in (observations.get, observations.active, observations.images):
-        with pytest.raises(ScenarioError) as caught:
+        with pytest.raises(ScenarioError, match="fake-broken: ran out of memory"):
             ask(broken)
-        errors.append(caught.value)
-    assert {str(error) for error in errors} == {"fake-broken: ran out of memory"}
-    observations.get(fake_scenario(draw, "next"))
-    assert made == ["fake-broken", "fake-next"]
-
-
-def test_an_interrupt_is_no_broken_scenario() -> None:
-    def show(scenario: Scenario) -> Observation:
-        raise KeyboardInterrupt
-
-    made: list[str] = []
-    observations = observations_on(FakeDevice(), counting(made, show))
+    assert observations.active(sound) is observations.get(sound)
+    assert observations.get(sound).scenario == "fake-sound"
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            observations.get(fake_scenario(draw))
-    assert made == ["fake-tried"] * 2, "nothing was remembered"
+            observations.get(stopped)
+    assert made == ["fake-broken", "fake-sound", "fake-stopped", "fake-stopped"]
 
 
 def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing() -> None:
@@ -87,23 +54,3 @@ def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing()
             ask(scenario)
         assert caught.value.outcome is Outcome.NOT_ACTIVE
         assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"
-
-
-def images_of(images: Images) -> Images:
-    return observations_on(FakeDevice()).images(fake_scenario(lambda **_: images))
-
-
-@pytest.mark.parametrize(
-    ("images", "complaint"),
-    [
-        (IMAGES * np.nan, "fake-tried: image 1 of 2 has NaN"),
-        (IMAGES * 0, "fake-tried: image 1 of 2 is black"),
-        (IMAGES[0], "fake-tried: images have shape"),
-    ],
-)
-def test_what_is_no_image_is_broken(images: Images, complaint: str) -> None:
-    assert np.array_equal(images_of(IMAGES), IMAGES)
-    with pytest.raises(ScenarioError) as caught:
-        images_of(images)
-    assert caught.value.outcome is Outcome.BROKEN
-    assert str(caught.value).startswith(complaint)

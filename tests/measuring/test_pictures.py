@@ -53,7 +53,6 @@ class Drawn:
         fp32 = fake_scenario(print, "fp32")
         self.scenario = fake_scenario(print, others={"fp32": fp32})
         self.observations = observations_on(FakeDevice(), self._observe)
-        self.asked_for: list[str] = []
         for one in (self.scenario, fp32):
             workload: Any = one.workload
             workload.asked = self.asked
@@ -64,7 +63,6 @@ class Drawn:
         return observation(scenario.id, images=images, shown=shown)
 
     def _stored(self, scenario: Scenario) -> Images | None:
-        self.asked_for.append(scenario.technique.id)
         found = self.stored.get(scenario.technique.id)
         if isinstance(found, Exception):
             raise found

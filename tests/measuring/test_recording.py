@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import statistics
 
 import pytest
 
@@ -20,6 +19,7 @@ from fixtures.metrics.latency_verdicts import judge_absolute_latency
 from fixtures.records.baselines import Baseline
 from fixtures.records.images import encoded
 from fixtures.records.run import WHOLE
+from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.verdicts.statistics import shift_against
 from tests.metrics.cases import case
@@ -32,16 +32,13 @@ from tests.support.runs import timing
 SCENARIO = find_scenario("storybook", "fp16")
 
 
-def test_a_run_says_when_it_began_in_utc_and_of_which_commit_it_is() -> None:
-    run = new_run()
+def test_a_run_says_when_it_began_in_utc_of_which_commit_it_is_and_on_what_with_its_caveat() -> (
+    None
+):
+    run, device = new_run(), FakeDevice(caveat="figures are computed, not measured")
     began = datetime.datetime.fromisoformat(run.recorded_at)
     assert began.utcoffset() == datetime.timedelta(0)
     assert run.commit
-
-
-def test_the_device_is_recorded_with_its_software_and_its_caveat() -> None:
-    run = new_run()
-    device = FakeDevice(caveat="figures are computed, not measured")
     for _ in range(2):
         record_device(run, device, {"diffusers": "0.42.1"})
     assert run.device_key == "fake"
@@ -76,20 +73,6 @@ def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     assert record.bound_ms is None
 
 
-def test_timings_are_recorded_with_the_median_and_the_speed_up() -> None:
-    fake = fake_scenario(print)
-    record = record_of(new_run(), fake)
-    timings = [timing(0.5, judged_ms=ms) for ms in (90.0, 100.0, 200.0)]
-    record_timings(record, fake, timings)
-    assert record.timings == timings
-    assert record.wall_ms == statistics.median(one.wall_ms for one in timings)
-    assert record.timed_against == "fp32"
-    assert record.speedup is not None
-    assert record.speedup.estimate == pytest.approx(2.0)
-    assert record.speedup.low < record.speedup.estimate < record.speedup.high
-    assert record.ratios == pytest.approx([0.5] * 3)
-
-
 def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_by() -> None:
     """On a watched accelerator, with rounds that are left out and others that are skewed."""
 
@@ -109,27 +92,36 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
     assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 
-def test_against_the_frozen_reference_the_speed_up_is_over_fp32_s_own_timings() -> None:
-    record = record_of(new_run(), SCENARIO)
-    record_timings(record, SCENARIO, [timing(0.5)] * 3, [timing(1.5)] * 2)
-    assert record.timed_against == "the frozen reference"
-    assert record.speedup is not None
-    assert record.speedup.estimate == pytest.approx(3.0)
-    assert record.ratios == pytest.approx([0.5] * 3)
-    record_timings(record, SCENARIO, [timing(0.5)])
-    assert record.speedup is None, "without fp32 nobody knows"
+FAKE = fake_scenario(print)
 
 
 @pytest.mark.parametrize(
-    "fp32",
-    [SCENARIO.reference, fake_scenario(print, "fp32")],
-    ids=["frozen reference", "control workload"],
+    ("timed", "fp32", "against", "speedup"),
+    [
+        (FAKE, [], "fp32", 2.0),
+        (SCENARIO, [timing(1.5)] * 2, "the frozen reference", 3.0),
+        (SCENARIO, [], "the frozen reference", None),
+        (SCENARIO.reference, [timing()], "the frozen reference", None),
+        (fake_scenario(print, "fp32"), [timing()], "the control workload", None),
+    ],
 )
-def test_the_reference_has_no_speed_up_over_itself(fp32: Scenario) -> None:
-    record = record_of(new_run(), fp32)
-    record_timings(record, fp32, [timing()], [timing()])
-    assert record.speedup is None
-    assert record.wall_ms == 100.0
+def test_timings_are_recorded_with_the_median_and_the_speed_up_where_fp32_was_timed(
+    timed: Scenario, fp32: list[Timing], against: str, speedup: float | None
+) -> None:
+    timings = [timing(0.5, judged_ms=ms) for ms in (90.0, 100.0, 200.0)]
+    record = record_of(new_run(), timed)
+    record_timings(record, FAKE, timings)
+    record_timings(record, timed, timings, fp32)
+    assert record.timings == timings
+    assert record.wall_ms == pytest.approx(100.0)
+    assert record.timed_against == against
+    assert record.ratios == pytest.approx([0.5] * 3)
+    if speedup is None:
+        assert record.speedup is None
+    else:
+        assert record.speedup is not None
+        assert record.speedup.estimate == pytest.approx(speedup)
+        assert record.speedup.low < record.speedup.estimate < record.speedup.high
 
 
 # Entries

@@ -7,6 +7,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 import psutil
 import pytest
@@ -302,30 +303,27 @@ def test_a_plan_is_for_the_timed_call_which_takes_few_steps_unless_some_are_skip
     assert timing_of(skipping, FakeDevice())["steps"] == workload.call.steps == 20
 
 
-def test_a_ratio_is_of_so_many_steps_and_without_a_frozen_reference_fp32_s_of_the_control() -> None:
-    reference = fake_scenario(lambda: None, name="fp32")
-    device = FakeDevice()
-    assert timing_of(SCENARIO, device) == {"steps": STEPS}
-    assert timing_of(reference, device) == {"steps": STEPS, "control": VERSION}
-    shared = timing_of(SCENARIO, FakeDevice(shares_core=True))
-    assert shared == {"steps": STEPS, "rounds": "on one core"}
-    kept = timing_of(SCENARIO, FakeDevice(keeps_memory=True))
-    assert kept == {"steps": STEPS, "freed memory": "kept"}
-    assert reference_label(SCENARIO) == "fp32"
-    assert reference_label(reference) == "the control workload"
+FP32 = fake_scenario(lambda: None, name="fp32")
+FROZEN = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
 
 
-@pytest.mark.parametrize("technique", ["fp32", "sdpa"])
-def test_a_ratio_to_the_frozen_reference_is_of_that_program_with_those_weights(
-    technique: str,
+@pytest.mark.parametrize(
+    ("timed", "device", "stated", "label"),
+    [
+        (SCENARIO, {}, {"steps": STEPS}, "fp32"),
+        (FP32, {}, {"steps": STEPS, "control": VERSION}, "the control workload"),
+        (SCENARIO, {"shares_core": True}, {"steps": STEPS, "rounds": "on one core"}, "fp32"),
+        (SCENARIO, {"keeps_memory": True}, {"steps": STEPS, "freed memory": "kept"}, "fp32"),
+        (("fp32", ""), {}, FROZEN, "the frozen reference"),
+        (("sdpa", "embedded"), {}, FROZEN, "the frozen reference"),
+        (("fp32", "my/pipeline"), {}, {"steps": 3, "control": VERSION}, "the control workload"),
+        (("sdpa", "random"), {}, {"steps": 3}, "fp32"),
+    ],
+)
+def test_a_ratio_is_of_so_many_steps_to_what_they_are_timed_against(
+    timed: Any, device: dict[str, bool], stated: dict[str, Any], label: str
 ) -> None:
-    stated = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
-    for weights in ("", "embedded"):
-        scenario = find_scenario("storybook", technique, weights)
-        assert timing_of(scenario, FakeDevice()) == stated
-        assert reference_label(scenario) == "the frozen reference"
-    label = "the control workload" if technique == "fp32" else "fp32"
-    for weights in ("random", "my/pipeline"):
-        other = find_scenario("storybook", technique, weights)
-        assert "frozen reference" not in timing_of(other, FakeDevice())
-        assert reference_label(other) == label
+    """To the frozen reference with its own weights, to fp32, or to the control workload."""
+    scenario = find_scenario("storybook", *timed) if isinstance(timed, tuple) else timed
+    assert timing_of(scenario, FakeDevice(**device)) == stated
+    assert reference_label(scenario) == label

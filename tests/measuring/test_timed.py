@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+import psutil
 import pytest
 
 from fixtures.measuring import control
@@ -14,11 +17,12 @@ from fixtures.measuring import timed as timed_module
 from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds
 from fixtures.measuring.timed import (
     MAX_SETTLING,
+    EvidenceWatch,
     candidate_of,
     reference_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.timing import Timing
+from fixtures.records.timing import Evidence, Timing
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
 from fixtures.workloads.base import FrozenSource
@@ -50,6 +54,10 @@ def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(
     bench: TimedBench,
 ) -> None:
     timed = candidate_of(bench.scenario("C"), bench.device)
+    with pytest.raises(ScenarioError, match="placed before its first round"):
+        timed.round()
+    candidate_of(bench.scenario("D"), bench.device).close()
+    assert bench.built == [], "neither was placed"
     for _ in range(3):
         timed.place()
     assert bench.built == ["C"]
@@ -62,14 +70,6 @@ def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(
         timed.close()
     assert bench.left == ["C"]
     assert bench.device.released > released
-
-
-def test_what_was_never_placed_can_be_closed_and_has_no_round(bench: TimedBench) -> None:
-    timed = candidate_of(bench.scenario("C"), bench.device)
-    with pytest.raises(ScenarioError, match="placed before its first round"):
-        timed.round()
-    timed.close()
-    assert bench.built == []
 
 
 def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(
@@ -170,15 +170,16 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
 # The frozen reference
 
 
+NO_KERNEL = RuntimeError("no kernel\nfor this")
+
+
 class FakeProgram:
     """Lets the device's clock run by 2 s a call; the call of the number `fails_at` raises."""
 
-    def __init__(
-        self, bench: TimedBench, fails_at: int = 0, error: Exception | None = None
-    ) -> None:
+    def __init__(self, bench: TimedBench, fails_at: int = 0, error: Exception = NO_KERNEL) -> None:
         self.bench = bench
         self.fails_at = fails_at
-        self.error = error or RuntimeError("no kernel\nfor this")
+        self.error = error
         self.relocated = 0
 
     def relocate(self) -> None:
@@ -212,6 +213,7 @@ def with_frozen(
 
 
 WithFrozen = Callable[..., tuple[FakeScenario, FakeProgram]]
+DOES_NOT_RUN = "the frozen reference does not run here (no kernel for this): there is nothing"
 
 
 @pytest.mark.parametrize("name", ["C", "fp32"])
@@ -231,26 +233,88 @@ def test_with_a_frozen_reference_everything_is_timed_against_it_laid_out_anew_fo
     assert bench.timed("frozen") == 6 + 2, "it settles where the device warms up"
 
 
-@pytest.mark.parametrize("fails_at", [1, 2, 3], ids=["warm-up", "second warm-up", "round"])
+@pytest.mark.parametrize(
+    ("fails_at", "error", "outcome", "says"),
+    [
+        (1, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
+        (2, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
+        (3, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
+        (1, MemoryError("injected"), Outcome.BROKEN, "ran out of memory on fake (injected)"),
+    ],
+    ids=["warm-up", "second warm-up", "round", "no memory, which is no fault of the reference"],
+)
 def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
-    fails_at: int, bench: TimedBench, with_frozen: WithFrozen
+    fails_at: int,
+    error: Exception,
+    outcome: Outcome,
+    says: str,
+    bench: TimedBench,
+    with_frozen: WithFrozen,
 ) -> None:
-    scenario, _ = with_frozen(fails_at=fails_at)
+    scenario, _ = with_frozen(fails_at=fails_at, error=error)
     timed = reference_of(scenario, bench.device)
     with pytest.raises(ScenarioError) as caught:
         group(timed, placed=2)
-    assert caught.value.outcome is Outcome.NO_BASELINE
-    assert str(caught.value).startswith(
-        "fake-C: the frozen reference does not run here (no kernel for this): there is nothing"
-    )
+    assert caught.value.outcome is outcome
+    assert str(caught.value).startswith(f"fake-C: {says}")
     timed.close()
 
 
-@pytest.mark.parametrize("error", [MemoryError("injected"), RuntimeError("CUDA out of memory.")])
-def test_an_exhausted_memory_is_no_fault_of_the_frozen_reference(
-    error: Exception, bench: TimedBench, with_frozen: WithFrozen
+# How quiet the host was, from clocks that follow a script
+
+
+def _clocks(
+    monkeypatch: pytest.MonkeyPatch, system: Sequence[Any], own_s: Sequence[float]
+) -> EvidenceWatch:
+    """A watch over ten seconds, with the times of the machine and of this process given."""
+    processes = iter([SimpleNamespace(user=seconds, system=0.0) for seconds in own_s])
+    times, walls = iter(system), iter((0.0, 10.0))
+    monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
+    monkeypatch.setattr(
+        psutil, "Process", lambda: SimpleNamespace(cpu_times=lambda: next(processes))
+    )
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (1.5, 9.0, 9.0))
+    monkeypatch.setattr(timed_module, "time", SimpleNamespace(monotonic=lambda: next(walls)))
+    return EvidenceWatch()
+
+
+class Times(tuple[float, float]):
+    """Times of a machine: what was used, and what other guests took."""
+
+    __slots__ = ()
+
+    @property
+    def steal(self) -> float:
+        return self[1]
+
+
+@pytest.mark.parametrize(
+    ("system", "own_s", "steal", "cpu_share"),
+    [
+        ([Times((100.0, 50.0)), Times((115.0, 55.0))], [30.0, 39.0], 0.25, 0.9),
+        ([(100.0, 0.0), (100.0, 0.0)], [0.0, 0.0], 0.0, 0.0),
+        ([Times((0.0, 0.0)), Times((20.0, 0.0))], [0.0, 20.0], 0.0, 1.0),
+    ],
+    ids=["one thread", "neither steal nor progress", "several threads"],
+)
+def test_steal_and_share_are_those_of_the_watched_time(
+    system: Sequence[Any],
+    own_s: Sequence[float],
+    steal: float,
+    cpu_share: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scenario, _ = with_frozen(fails_at=1, error=error)
-    with pytest.raises(ScenarioError, match="ran out of memory on fake") as caught:
-        timing_of(scenario, bench)
-    assert caught.value.outcome is Outcome.BROKEN
+    watch = _clocks(monkeypatch, system, own_s)
+    assert watch.read() == Evidence(load=1.5, steal=steal, cpu_share=cpu_share)
+
+
+def test_a_real_watch_sees_this_process_at_work() -> None:
+    watch = EvidenceWatch()
+    until_s = time.process_time() + 0.05  # the system counts in hundredths of a second
+    while time.process_time() < until_s:
+        pass
+    evidence = watch.read("980 MHz")
+    assert evidence.load >= 0
+    assert 0 <= evidence.steal <= 1
+    assert 0 < evidence.cpu_share <= 1
+    assert evidence.device == "980 MHz"

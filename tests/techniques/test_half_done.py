@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -31,11 +30,6 @@ def workload_of(name: str) -> Workload:
     return small(width=side_px, height=side_px, steps=STEPS, batch=batch)
 
 
-def half_of(model: Any, kinds: type | tuple[type, ...]) -> list[Any]:
-    """Every other module of these kinds."""
-    return [module for module in model.modules() if isinstance(module, kinds)][::2]
-
-
 # Precision
 
 
@@ -50,35 +44,8 @@ def autocast(**options: Any) -> Spoil:
     return spoil
 
 
-def autocast_around_the_unet_only(pipeline: CalledWithin) -> None:
-    """The whole call runs without, the UNet with it."""
-    pipeline._context = contextlib.nullcontext
-    forward = pipeline.unet.forward
-
-    def within(*args: Any, **kwargs: Any) -> Any:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return forward(*args, **kwargs)
-
-    pipeline.unet.forward = within
-
-
 def leave_autocast(pipeline: Any) -> None:
     torch.set_autocast_enabled("cpu", False)
-
-
-def vae_encoder_in(dtype: torch.dtype) -> Spoil:
-    """Another precision in the part of the VAE that drawing never calls."""
-
-    def spoil(pipeline: Any) -> None:
-        pipeline.vae.encoder.to(dtype)
-
-    return spoil
-
-
-def one_layer_in_fp32(pipeline: Any) -> None:
-    # Not the first one: its dtype is what the UNet takes for its own.
-    pipeline.unet.conv_out.float()
-    pipeline.unet.conv_out.forward = partial(upcast, pipeline.unet.conv_out)
 
 
 def computed_in_fp32(pipeline: Any) -> None:
@@ -147,11 +114,6 @@ def contiguous_but(stays_last: Callable[[Any], Any]) -> Spoil:
     return spoil
 
 
-def every_other_convolution(pipeline: Any) -> None:
-    for module in half_of(pipeline.unet, torch.nn.Conv2d):
-        contiguous(module)
-
-
 # Traced
 
 
@@ -172,35 +134,20 @@ def a_part_traced(pipeline: Any) -> None:
 # Casting
 
 
-def stored_in_fp32(layers: Callable[[Any], list[Any]]) -> Spoil:
-    """Take the casting off some layers."""
-
-    def spoil(pipeline: Any) -> None:
-        for module in layers(pipeline.unet):
-            registry = getattr(module, "_diffusers_hook", None)
-            if registry is None:
-                continue
-            for hook in registry.hooks.values():
-                hook.storage_dtype = torch.float32
-            module.to(torch.float32)
-
-    return spoil
-
-
-def half_of_the_layers(model: Any) -> list[Any]:
-    return half_of(model, (torch.nn.Linear, torch.nn.Conv2d))
+def one_layer_stored_in_fp32(pipeline: Any) -> None:
+    layer = pipeline.unet.conv_in
+    for hook in layer._diffusers_hook.hooks.values():
+        hook.storage_dtype = torch.float32
+    layer.to(torch.float32)
 
 
 # VAE
 
 
-def tiles_of(latents: int) -> Spoil:
-    def spoil(pipeline: Any) -> None:
-        vae = pipeline.vae
-        vae.tile_sample_min_size = latents * vae.tile_sample_min_size // vae.tile_latent_min_size
-        vae.tile_latent_min_size = latents
-
-    return spoil
+def tiles_of_24_latents(pipeline: Any) -> None:
+    vae = pipeline.vae
+    vae.tile_sample_min_size = 24 * vae.tile_sample_min_size // vae.tile_latent_min_size
+    vae.tile_latent_min_size = 24
 
 
 BF16 = torch.bfloat16
@@ -216,36 +163,26 @@ ONLY_CONV_OUT = contiguous_but(lambda pipeline: pipeline.unet.conv_out)
 ONLY_THE_VAE = contiguous_but(lambda pipeline: pipeline.vae)
 CASES = [
     HalfDone("fp32", "under autocast", autocast(dtype=BF16), "ran in float32", called=True),
-    HalfDone("fp32", "half of the VAE in bf16", vae_encoder_in(BF16), "vae.encoder."),
     HalfDone("autocast", "bf16 weights", lambda p: p.unet.to(BF16), "is torch.bfloat16, not torch"),
     HalfDone("autocast", "in fp16", FP16_INSIDE, "autocast dtype on", called=True),
-    HalfDone("autocast", "not the VAE", autocast_around_the_unet_only, "was False", called=True),
     HalfDone("autocast", "left early", before_the_last_step(leave_autocast), "was", called=True),
     HalfDone("bf16", "computed in fp32", computed_in_fp32, "operations ran in", called=True),
-    HalfDone("bf16", "not all of the VAE", vae_encoder_in(torch.float32), "vae.encoder."),
-    HalfDone("fp16", "one layer", one_layer_in_fp32, "unet.conv_out.weight is torch.float32"),
     HalfDone("naive_attention", "half", EVERY_OTHER, "not only AttnProcessor"),
     HalfDone("naive_attention", "fused", FUSED, "softmaxes", called=True),
-    HalfDone("sdpa", "half", processors(AttnProcessor, share=HALF), "not only AttnProcessor2_0"),
     HalfDone("sdpa", "naive", NAIVE, "separate softmaxes", called=True),
-    HalfDone(SLICED, "huge slices", processors(HUGE), "1000000 heads at a time"),
     HalfDone(SLICED, "of all heads", slice_of_all_heads, "nothing is sliced"),
-    HalfDone(SLICED, "half", EVERY_OTHER, "AttnProcessor2_0"),
     HalfDone(SLICED, "half huge", processors(HUGE, share=HALF), "nothing is sliced"),
     HalfDone(SLICED, "not sliced", UNSLICED, "softmax", called=True),
     HalfDone(SLICED, "undone before the last step", UNSLICED_LATE, "AttnProcessor2_0", called=True),
     HalfDone("channels_last", "only conv_out", ONLY_CONV_OUT, "convolutions, such as conv_in"),
-    HalfDone("channels_last", "half", every_other_convolution, "such as conv_in"),
     HalfDone("channels_last", "the VAE", ONLY_THE_VAE, "of the UNet's"),
     HalfDone("traced_unet", "not used", python_in_the_graphs_place, "ran in Python", called=True),
     HalfDone("traced_unet", "one part", a_part_traced, "the graph is of a Conv2d"),
     HalfDone("channels_last_traced_unet", "traced", lambda p: contiguous(p.unet), "not last"),
-    HalfDone("layerwise_casting", "half", stored_in_fp32(half_of_the_layers), "not stored in fp8"),
-    HalfDone("layerwise_casting", "all but one", stored_in_fp32(lambda m: [m.conv_in]), "1 of "),
+    HalfDone("layerwise_casting", "all but one", one_layer_stored_in_fp32, "1 of "),
     HalfDone("vae_slicing", "off", lambda p: p.vae.disable_slicing(), "slicing is off"),
     HalfDone("vae_tiling", "off", lambda p: p.vae.disable_tiling(), "decoded in 1 calls"),
-    HalfDone("vae_tiling", "huge tiles", tiles_of(10**4), "nothing is tiled"),
-    HalfDone("vae_tiling", "tiles as large as the image", tiles_of(24), "hardly anything"),
+    HalfDone("vae_tiling", "tiles as large as the image", tiles_of_24_latents, "hardly anything"),
 ]
 
 

@@ -51,16 +51,6 @@ def all_in_half(pipeline: Any) -> None:
 # Accelerate's hooks
 
 
-def align_hooks(model: Any) -> list[Any]:
-    hooks = (getattr(module, "_hf_hook", None) for module in model.modules())
-    return [each for hook in hooks for each in getattr(hook, "hooks", [hook]) if each is not None]
-
-
-def leaves_stay(pipeline: Any) -> None:
-    for hook in align_hooks(pipeline.unet):
-        hook.post_forward = lambda module, output: output
-
-
 def the_unet_stays(pipeline: Any) -> None:
     remove_hook_from_module(pipeline.unet, recurse=True)
     pipeline.unet.to(DEVICE)
@@ -184,7 +174,6 @@ STREAM, DISK, MIXED = "group_offload_stream", "group_offload_disk", "group_offlo
 TRACED = "model_cpu_offload_traced_unet"
 SLICED = "sequential_cpu_offload_attention_slicing"
 TILED = "group_offload_leaf_vae_tiling"
-UNET_BY_LEAVES = regrouped("unet", offload_type=LEAF)
 UNET_BY_TWO = regrouped("unet", offload_type=BLOCK, num_blocks_per_group=2)
 VAE_BY_LEAVES = regrouped("vae", offload_type=LEAF)
 VAE_AT_ONCE = regrouped("vae", offload_type=BLOCK, num_blocks_per_group=10**6)
@@ -195,8 +184,7 @@ CASES = [
     HalfDone("fp32", "TF32", TF32, "was 'tf32' during the call, not", called=True),
     HalfDone("tf32", "switched off inside", IEEE, "was 'ieee' during", called=True),
     HalfDone("tf32", "without fp32 weights", all_in_half, "is torch.float16, not", called=True),
-    HalfDone(SEQUENTIAL, "leaves stay", leaves_stay, "between calls", called=True),
-    HalfDone(SEQUENTIAL, "the UNet stays", the_unet_stays, "unet."),
+    HalfDone(SEQUENTIAL, "the UNet stays", the_unet_stays, "is not offloaded between calls"),
     HalfDone(SEQUENTIAL, "as a whole", the_unet_as_a_whole, "comes with all that"),
     HalfDone(MODEL, "not the VAE", excluded("vae"), "2 of 3 components"),
     HalfDone(MODEL, "all wait", all_leave_at_the_end, "of text_encoder", called=True),
@@ -206,9 +194,7 @@ CASES = [
     HalfDone(LEAVES, "half", half_of_the_unet_is_ungrouped, "of unet are in no group"),
     HalfDone(LEAVES, "by blocks", UNET_BY_TWO, "groups of unet are block_level"),
     HalfDone(BLOCKS, "huge groups", VAE_AT_ONCE, "modules, not 2"),
-    HalfDone(BLOCKS, "by leaves", UNET_BY_LEAVES, "groups of unet are leaf_level"),
     HalfDone(BLOCKS, "together", TOGETHER, "before the denoiser's last", called=True),
-    HalfDone(STREAM, "no stream", UNET_BY_LEAVES, "groups of unet have a stream"),
     HalfDone(STREAM, "half the streams", half_of_the_streams, "have a stream"),
     HalfDone(DISK, "in memory", VAE_BY_LEAVES, "a group of vae waits in memory, not in a file"),
     HalfDone(DISK, "a lost file", a_file_is_lost, "the file of a group of"),

@@ -54,7 +54,6 @@ def needs_no_upcast(pipeline: Any) -> None:
 
 
 VAE = in_fp32("vae")
-ENCODERS = ("text_encoder", "text_encoder_2")
 IN_FP32 = "vae.encoder.conv_in.weight is torch.float32"
 CASTS: dict[str, tuple[Spoil, str | None]] = {
     "all of the VAE": (VAE, None),
@@ -65,18 +64,14 @@ CASTS: dict[str, tuple[Spoil, str | None]] = {
     "a VAE that needs no upcast": (after(VAE, needs_no_upcast), IN_FP32),
     "a text encoder": (in_fp32("vae", "text_encoder_2"), "text_encoder_2."),
     "the denoiser": (in_fp32("unet"), "unet."),
-    "all of it": (in_fp32("unet", "vae", *ENCODERS), "is torch.float32"),
 }
 """Of SDXL, which casts its VAE up: what is in fp32, and what is said of it."""
 
 
-@pytest.mark.parametrize("technique", ["fp16", "bf16"])
 @pytest.mark.parametrize("how", CASTS)
-def test_the_pipeline_s_own_upcast_is_in_effect_and_a_forgotten_cast_is_not(
-    how: str, technique: str
-) -> None:
+def test_the_pipeline_s_own_upcast_is_in_effect_and_a_forgotten_cast_is_not(how: str) -> None:
     spoil, says = CASTS[how]
-    said = complaint_at_rest(technique, small_workload("sdxl"), CpuDevice(), spoil)
+    said = complaint_at_rest("fp16", small_workload("sdxl"), CpuDevice(), spoil)
     assert said is None if says is None else says in str(said)
 
 

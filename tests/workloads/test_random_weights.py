@@ -1,6 +1,7 @@
-"""Seeded random weights: the same in every precision and release, and small enough for fp16.
+"""Seeded random weights: the same in every release, and small enough for fp16.
 
-What stays in fp32 is compared with what the libraries load: `test_layouts.py`.
+What stays in fp32 is compared with what the libraries load: `test_layouts.py`. What half precision
+draws is like what fp32 draws: `test_transformer_workloads.py`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from diffusers import AutoencoderKL
 from torch import nn
 
 from fixtures.devices.torch_settings import one_thread
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.twins import SMALL
 from tests.support.small_workloads import small_workload
 
 
@@ -29,15 +28,6 @@ def test_weights_depend_on_the_seed_and_their_own_name_alone() -> None:
 
     assert torch.equal(weights(0), weights(0, "a"))
     assert not torch.equal(weights(0), weights(1))
-
-
-def test_half_precision_weights_are_the_fp32_weights_rounded() -> None:
-    config = SMALL["sd15"].configs["vae"]
-    full, half = (
-        random_model(lambda: AutoencoderKL(**config), dtype).state_dict()
-        for dtype in (torch.float32, torch.float16)
-    )
-    assert all(torch.equal(full[name].half(), half[name]) for name in full)
 
 
 def test_tied_weights_stay_tied() -> None:

@@ -21,8 +21,6 @@ from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.image_checks import check_images
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS, Call, default_workloads, sd15
-from fixtures.workloads.calls import Drawing
-from fixtures.workloads.latents import patches, volume
 from fixtures.workloads.twins import FRAMES, SMALL, small
 from fixtures.workloads.twins.small import BY_DEFAULT
 from tests.support.fake_device import FakeDevice
@@ -86,21 +84,6 @@ def test_a_small_copy_draws_images_that_depend_on_seed_and_prompt(name: str) -> 
         assert not np.array_equal(first, second)
 
 
-def test_the_images_of_a_batch_have_its_prompts_in_turn() -> None:
-    call = Call("one", 64, 64, 1, 7.5, batch=5, further_prompts=("two", "three"))
-    assert call.prompts == ["one", "two", "three", "one", "two"]
-    assert replace(call, batch=2).prompts == ["one", "two"]
-    assert replace(call, further_prompts=()).prompts == ["one"] * 5
-    workload = small_workload("sd15")
-    pipeline = workload.load(torch.float32)
-    same, other = (
-        workload.draw(pipeline, batch=2, steps=1, further_prompts=further)
-        for further in ((), ("a bowl of fruit",))
-    )
-    assert np.allclose(same[0], other[0], atol=1e-4)
-    assert not np.allclose(same[1], other[1], atol=1e-4)
-
-
 @pytest.mark.parametrize("name", BY_DEFAULT)
 def test_latents_are_drawn_in_fp32_and_reach_the_denoiser_in_its_own_precision(name: str) -> None:
     workload = small_workload(name)
@@ -121,37 +104,6 @@ def test_latents_are_drawn_in_fp32_and_reach_the_denoiser_in_its_own_precision(n
     full, half = seen
     assert (full.dtype, half.dtype) == (torch.float32, torch.bfloat16)
     torch.testing.assert_close(half.float(), full, rtol=2e-2, atol=2e-2)
-
-
-@pytest.mark.parametrize(
-    ("drawing", "shape", "own"),
-    [
-        (
-            Drawing(patches(64, 16), "true_cfg_scale", more={"negative_prompt": "low quality"}),
-            (2, 8, 64),
-            {"true_cfg_scale": 4.0, "negative_prompt": "low quality"},
-        ),
-        (Drawing(volume(16, 8, 4), guidance="", films=True), (2, 16, 3, 4, 8), {"num_frames": 9}),
-    ],
-)
-def test_a_pipeline_is_called_with_the_arguments_of_its_family(
-    drawing: Drawing, shape: tuple[int, ...], own: dict[str, Any]
-) -> None:
-    given: dict[str, Any] = {}
-
-    class Pipeline:
-        transformer = SimpleNamespace(dtype=torch.bfloat16)
-
-        def __call__(self, **arguments: Any) -> Any:
-            given.update(arguments)
-            return SimpleNamespace(images=np.zeros(4), frames=np.zeros((2, 9, 32, 64, 3)))
-
-    call = Call("a cat", width=64, height=32, steps=3, guidance_scale=4.0, batch=2, frames=9)
-    assert len(drawing(Pipeline(), call)) == (18 if drawing.films else 4)
-    latents = given.pop("latents")
-    assert (latents.shape, latents.dtype) == (shape, torch.bfloat16)
-    plain = {"prompt": ["a cat"] * 2, "width": 64, "height": 32, "num_inference_steps": 3}
-    assert given == {**plain, "output_type": "np", **own}
 
 
 def test_changes_replace_fields_of_the_call_and_leave_the_workload() -> None:
@@ -198,19 +150,21 @@ def test_what_a_workload_goes_without_is_unsupported_for_its_reason() -> None:
 
 
 def test_scenarios_are_those_that_mean_something() -> None:
-    ids = {scenario.id for scenario in scenarios(BY_DEFAULT)}
+    ids = {scenario.id for scenario in scenarios(WORKLOADS)}
+    assert {f"{name}-fp32" for name in WORKLOADS} <= ids
     everywhere = (
-        *("fp32", "fp16", "bf16", "autocast", "layerwise_casting", "model_cpu_offload"),
+        *("fp16", "bf16", "autocast", "layerwise_casting", "model_cpu_offload"),
         *("sequential_cpu_offload", "group_offload_leaf", "group_offload_block"),
     )
     for name in BY_DEFAULT:
         assert {f"{name}-{technique}" for technique in everywhere} <= ids
     assert {"sdxl-attention_slicing", "sdxl-channels_last"} <= ids
+    assert {"storybook-batch8-vae_slicing", "storybook-256-vae_tiling"} <= ids
     assert {"flux-torch_compile", "flux-group_offload_stream", "cogvideox-5b-vae_tiling"} <= ids
     assert {"cogvideox-5b-group_offload_mixed", "cogvideox-5b-group_offload_leaf_vae_tiling"} <= ids
     meaningless = """
         flux-attention_slicing cogvideox-5b-attention_slicing sd3-channels_last flux-sdpa
-        cogvideox-5b-xformers sdxl-vae_tiling flux-group_offload_mixed
+        cogvideox-5b-xformers sdxl-vae_tiling flux-group_offload_mixed storybook-vae_tiling
     """
     assert not ids & set(meaningless.split())
 
