@@ -321,7 +321,7 @@ FROZEN = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
     ],
 )
 def test_a_ratio_is_of_so_many_steps_to_what_they_are_timed_against(
-    timed: Any, device: dict[str, bool], stated: dict[str, Any], label: str
+    timed: Any, device: dict[str, Any], stated: dict[str, Any], label: str
 ) -> None:
     """To the frozen reference with its own weights, to fp32, or to the control workload."""
     scenario = find_scenario("storybook", *timed) if isinstance(timed, tuple) else timed
