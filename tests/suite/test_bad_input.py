@@ -248,8 +248,6 @@ def test_a_refresh_that_is_interrupted_while_it_measures_leaves_the_file_unchang
     interrupted(
         measuring,
         *("-k", "[storybook-fp32] or [storybook-bf16]", "--perf-baselines", str(baselines)),
-        # Imports first: interrupted in one, pytest may end with a failure of its own.
-        *("-p", "fixtures.measuring.preloaded"),
     )
     assert path.read_bytes() == before
     assert sorted(p.name for p in path.parent.iterdir()) == sorted(p.name for p in STORED.iterdir())

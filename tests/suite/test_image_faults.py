@@ -54,10 +54,12 @@ class Fault:
     def observed(self, scenario: Scenario, device: Device) -> Observation:
         """The observation of a scenario, of which only the images were made."""
         if scenario.is_reference and not self.everywhere:
-            return observation(scenario.id, images=sound_images(scenario))
-        with scenario.running(device) as pipeline, self.inside(pipeline):
-            images = scenario.workload.draw(pipeline, **self.call)
-        return observation(scenario.id, images=self.after(np.array(images)))
+            images = sound_images(scenario)
+        else:
+            with scenario.running(device) as pipeline, self.inside(pipeline):
+                images = scenario.workload.draw(pipeline, **self.call)
+            images = self.after(np.array(images))
+        return observation(scenario.id, images=images, shown=scenario.workload.classes(images))
 
     def verdicts(self) -> list[Verdict]:
         """Those on its images, by the stored baseline of the CPU."""
