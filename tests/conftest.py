@@ -12,11 +12,6 @@ settings.register_profile("bench", deadline=None, derandomize=True, database=Non
 settings.load_profile("bench")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: else one worker has them alone at the end (`--dist=loadfile`)."""
-    items.sort(key=lambda item: "workloads" not in item.path.parts)
-
-
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Baselines of every storybook scenario, recorded on the fake bench; copy them to edit them."""
