@@ -28,6 +28,7 @@ from fixtures.records.baselines import SESSIONS, Entry, LatencySession
 from fixtures.records.images import Images, decoded, encoded
 from fixtures.records.likeness import FP32
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.record import CARRIED_OVER, LEAK, STATE
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
 from fixtures.records.units import GIB
@@ -258,9 +259,17 @@ def test_an_image_that_moved_further_from_fp32_s_than_it_may_is_refused(
     ("changes", "outcome", "why"),
     [
         ({"inactive": "no hook"}, Outcome.NOT_ACTIVE, "no hook"),
-        ({"leak": "still alive: x"}, Outcome.BROKEN, "still alive: x; nothing is recorded"),
-        ({"left_behind": ("gradients: True -> False",)}, Outcome.BROKEN, "gradients: True -> "),
-        ({"carried_over": "draws another"}, Outcome.BROKEN, "draws another; nothing is recorded"),
+        (
+            {"faults": {LEAK: "still alive: x"}},
+            Outcome.BROKEN,
+            "still alive: x; nothing is recorded",
+        ),
+        ({"faults": {STATE: "gradients: True -> False"}}, Outcome.BROKEN, "gradients: True -> "),
+        (
+            {"faults": {CARRIED_OVER: "draws another"}},
+            Outcome.BROKEN,
+            "draws another; nothing is recorded",
+        ),
     ],
     ids=["not in effect", "memory", "a switch", "to the next call"],
 )

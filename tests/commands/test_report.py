@@ -17,7 +17,7 @@ from fixtures.records.codec import RecordError
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, RunRecord
-from fixtures.records.timeline import Timeline
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.timing import Interval
 from tests.support.counting import counts, host_calls
 from tests.support.odd import ODD, Place, places, spoilt
@@ -31,9 +31,7 @@ from tests.support.runs import (
 )
 
 IMAGE = "data:image/webp;base64,AAAA"
-TIMELINE = Timeline(
-    2, (10, 3 << 20, 5), ((0, "pipeline"), (1, "vae")), 1, {"vae": 1 << 20}, {"copy": (1, 2, 3)}
-)
+TIMELINE = Timeline(2, (10, 3 << 20, 5), ((0, "pipeline"), (1, "vae")), 1, {"copy": (1, 2, 3)})
 RUN = run_record(
     scenario_record(
         "fp16",
@@ -67,6 +65,7 @@ RUN = run_record(
         documented_speedup=1.2,
         component_peak_bytes={"whole": 6 << 20},
         timeline=TIMELINE,
+        at_peak=AtPeak("vae", {"vae": 1 << 20}),
     ),
     notes=["a note"],
     claims={"hold": 1},

@@ -21,9 +21,9 @@ from fixtures.measuring.observation import (
     observe,
 )
 from fixtures.measuring.steps import grown
-from fixtures.metrics.faults import CARRIED_OVER, STATE
 from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Counts, Row
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.record import CARRIED_OVER, LEAK, STATE
 from fixtures.records.run import WHOLE
 from tests.support.counting import counted, counts, host_calls
 from tests.support.fake_device import FakeDevice
@@ -41,8 +41,8 @@ def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_th
         trace=Trace(
             component_peak_bytes={WHOLE: 1000},
             counts=counts(mm=3),
-            leak="a call left 2.00 MiB allocated",
-            bound_s=0.5,
+            faults={LEAK: "a call left 2.00 MiB allocated"},
+            bound_ms=500.0,
         )
     )
     calls: list[dict[str, Any]] = []
@@ -68,10 +68,8 @@ def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_th
         call_s=7.0,
         images=IMAGES,
         inactive="the UNet is in fp32",
-        carried_over="",
-        left_behind=(),
-        bound_s=0.5,
-        leak="a call left 2.00 MiB allocated",
+        bound_ms=500.0,
+        faults={LEAK: "a call left 2.00 MiB allocated"},
     )
 
 

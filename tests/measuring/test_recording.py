@@ -60,9 +60,7 @@ def test_a_scenario_has_one_record_in_a_run() -> None:
 
 def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     record = record_of(new_run(), SCENARIO)
-    simulated = observation(
-        bound_s=0.25,
-    )
+    simulated = observation(bound_ms=250.0)
     record_observation(record, simulated, None)
     assert record.component_peak_bytes == {WHOLE: 1000, "vae": 400}
     assert record.counts == counts(mm=10).beside(host_calls())

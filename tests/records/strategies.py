@@ -130,7 +130,12 @@ BY_TYPE += [
         ),
     ),
 ]
-BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1)))]
+NOT_STORED: dict[str, st.SearchStrategy[Any]] = {
+    "faults": st.just({}),
+    "bound_ms": st.none(),
+    "timeline": st.none(),
+}
+BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1), **NOT_STORED))]
 BY_TYPE += [
     (
         RunRecord,

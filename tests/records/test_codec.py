@@ -21,14 +21,14 @@ from fixtures.records.codec import STRICT, Codec, RecordError
 from fixtures.records.fit import FITS
 from fixtures.records.merging import MESSAGE, Message
 from fixtures.records.run import RESULTS
-from fixtures.records.timeline import Timeline
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.timing import Interval
 from tests.records.strategies import of_type
 from tests.support.odd import DROPPED, Place, spoilt
 from tests.support.runs import entry, run_record, scenario_record, timing, verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
-TIMELINE = Timeline(1, (1,), ((0, "vae"),), 0, {"vae": 1}, {"copy": (1, 2, 3)})
+TIMELINE = Timeline(1, (1,), ((0, "vae"),), 0, {"copy": (1, 2, 3)})
 RUN = run_record(
     scenario_record(
         "fp16",
@@ -38,6 +38,7 @@ RUN = run_record(
         speedup=Interval(2.0, 1.0, 3.0),
         timings=[timing()],
         timeline=TIMELINE,
+        at_peak=AtPeak("vae", {"vae": 1}),
         verdicts=[verdict("storybook-fp16")],
     )
 )

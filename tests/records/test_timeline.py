@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.timeline import START, Recorder
+from fixtures.records.timeline import START, AtPeak, Recorder
 
 
 def test_the_peak_names_its_operation_and_who_holds_what_was_not_let_go_before() -> None:
@@ -22,7 +22,7 @@ def test_the_peak_names_its_operation_and_who_holds_what_was_not_let_go_before()
     timeline = recorder.timeline()
     assert timeline.live_bytes == (100, 150, 150)
     assert timeline.peak_at == 1
-    assert timeline.alive_at_peak == {"denoiser weights": 100, "denoiser made": 50}
+    assert recorder.at_peak == AtPeak(START, {"denoiser weights": 100, "denoiser made": 50})
 
 
 def test_phases_begin_where_their_component_does() -> None:
@@ -60,4 +60,4 @@ def test_merging_points_keeps_the_peak_and_the_order(changes: list[int | None], 
     for place, point in enumerate(merged.live_bytes):
         part = whole.live_bytes[place * merged.stride : (place + 1) * merged.stride]
         assert point == max(part)
-    assert merged.alive_at_peak == whole.alive_at_peak
+    assert few.at_peak == all_of_them.at_peak

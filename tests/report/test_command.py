@@ -105,7 +105,7 @@ def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "results.json"
-    path.write_text('{"schema": 5, "notes": "one"}')
+    path.write_text('{"schema": 6, "notes": "one"}')
     assert main([str(path), "--perf-report", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert f"{path} is not the results of a run: at notes: " in said

@@ -16,7 +16,7 @@ from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import Timeline
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import compare_runs
 from fixtures.report.page import MAX_OPEN, page
@@ -251,7 +251,8 @@ def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
     full = fp16(
         changed=["torch 2.12.0 -> <2.13.0>"],
         timings=[timing()],
-        timeline=Timeline(1, (5, 9), ((0, "pipeline"),), 1, peak, {"attention": (2, 10**12, 3000)}),
+        timeline=Timeline(1, (5, 9), ((0, "pipeline"),), 1, {"attention": (2, 10**12, 3000)}),
+        at_peak=AtPeak("pipeline", peak),
     )
     reader = read(run_record(full))
     assert "Changed since the baseline: torch 2.12.0 -> <2.13.0>." in reader.text

@@ -9,15 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.metrics.latency_verdicts import RATIO
-from fixtures.records.timeline import Timeline
+from fixtures.records.run import ScenarioRecord
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.report.scenario_charts import MAX_HOLDERS, REST, Scale, memory, ratios
 from tests.support.runs import MIB, scenario_record, timing, verdict
 
 BROKEN = [math.nan, math.inf, 0.0, -1.0]
 
 
-def timeline(**holders: int) -> Timeline:
-    return Timeline(8, (5 * MIB, 10 * MIB), ((0, "start"), (0, "empty"), (8, "vae")), 8, holders)
+def simulated(**held_bytes: int) -> ScenarioRecord:
+    phases = ((0, "start"), (0, "empty"), (8, "vae"))
+    timeline = Timeline(8, (5 * MIB, 10 * MIB), phases, 8)
+    return scenario_record("fp16", timeline=timeline, at_peak=AtPeak("vae", held_bytes))
 
 
 @pytest.mark.parametrize(
@@ -45,10 +48,8 @@ def test_ticks_lie_on_the_line_and_differ(low: float, width: float) -> None:
 def test_nothing_is_drawn_of_nothing() -> None:
     assert ratios(scenario_record("fp16")) is None
     assert memory(scenario_record("fp16")) is None
-    assert memory(scenario_record("fp16", timeline=Timeline(1, (), (), 0, {}))) is None
-    assert (
-        memory(scenario_record("fp16", timeline=Timeline(1, (0,), ((0, "start"),), 0, {}))) is None
-    )
+    assert memory(scenario_record("fp16", timeline=Timeline(1, (), (), 0))) is None
+    assert memory(scenario_record("fp16", timeline=Timeline(1, (0,), ((0, "start"),), 0))) is None
 
 
 # Ratios
@@ -83,7 +84,7 @@ def test_stored_ratios_and_limits_that_are_none_are_left_out(broken: float) -> N
 
 
 def test_the_peak_is_the_highest_place_and_empty_phases_are_left_out() -> None:
-    chart = memory(scenario_record("fp16", timeline=timeline(vae=10 * MIB)))
+    chart = memory(simulated(vae=10 * MIB))
     assert chart is not None
     assert chart.unit == "MiB"
     assert chart.peak[1] == min(y for _, y in chart.outline)
@@ -95,7 +96,7 @@ def test_the_peak_is_the_highest_place_and_empty_phases_are_left_out() -> None:
 
 def test_the_small_holders_of_the_peak_are_added_up() -> None:
     few = {f"holder{number}": MIB for number in range(MAX_HOLDERS)}
-    chart = memory(scenario_record("fp16", timeline=timeline(**few, large=2 * MIB, tiny=1)))
+    chart = memory(simulated(**few, large=2 * MIB, tiny=1))
     assert chart is not None
     texts = [text for _, _, text in chart.holders]
     assert texts[0] == "large 2.00 MiB"
@@ -105,6 +106,6 @@ def test_the_small_holders_of_the_peak_are_added_up() -> None:
 
 def test_a_phase_that_is_too_short_for_its_name_has_none() -> None:
     live, phases = (MIB,) * 100, ((0, "pipeline"), (1, "denoiser"), (50, "vae"))
-    chart = memory(scenario_record("fp16", timeline=Timeline(1, live, phases, 0, {})))
+    chart = memory(scenario_record("fp16", timeline=Timeline(1, live, phases, 0)))
     assert chart is not None
     assert [name for _, name in chart.phases] == ["", "denoiser", "vae"]

@@ -33,6 +33,7 @@ from fixtures.measuring.rounds import alternating_rounds
 from fixtures.records.counts import Counts
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.worker.protocol import Facts
@@ -109,7 +110,7 @@ def _observe(scenario: Scenario) -> Observation:
         ),
         images=IMAGES[:1] * (0.98 if _is(scenario, "FAKE_PALE") else 1.0),
         inactive=os.environ.get("FAKE_IDLE_SAYS", IDLE) if _is(scenario, "FAKE_IDLE") else None,
-        leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,
+        faults={LEAK: "a call left 2.00 MiB allocated"} if _is(scenario, "FAKE_LEAK") else {},
     )
 
 

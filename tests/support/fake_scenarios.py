@@ -125,8 +125,6 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
         "call_s": 1.0,
         "images": IMAGES[:1],
         "inactive": None,
-        "carried_over": "",
-        "left_behind": (),
     }
     return Observation(scenario=scenario, **{**fields, **changes})
 

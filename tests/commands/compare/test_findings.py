@@ -14,7 +14,7 @@ from fixtures.metrics.values import VALUES
 from fixtures.records.counts import BYTES_MOVED, FLOPS, TOTALS, Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, ScenarioRecord
-from fixtures.records.timeline import Timeline
+from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.units import GIB
 from fixtures.report.findings import Finding
 from fixtures.verdicts.case import SideCase
@@ -93,7 +93,8 @@ def record(name: str, one: Side) -> ScenarioRecord:
         workload="sd15",
         counts=counts.beside(one.work),
         component_peak_bytes={WHOLE: peak_bytes, "vae": peak_bytes},
-        timeline=Timeline(1, (peak_bytes,), ((0, "pipeline"), (0, "vae")), 0, one.alive, WORK),
+        timeline=Timeline(1, (peak_bytes,), ((0, "pipeline"), (0, "vae")), 0, WORK),
+        at_peak=AtPeak("vae", one.alive),
     )
 
 
@@ -416,7 +417,8 @@ def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> N
         replace(
             record("fp32", side()),
             component_peak_bytes={WHOLE: peak, "denoiser": denoiser, "vae": vae},
-            timeline=Timeline(1, (peak,), phases, at, {holder: peak}, WORK),
+            timeline=Timeline(1, (peak,), phases, at, WORK),
+            at_peak=AtPeak("vae" if at else "denoiser", {holder: peak}),
         )
         for peak, denoiser, vae, at, holder in (
             (9 * GIB, 7 * GIB, 9 * GIB, 9, "vae made float16 in Decoder"),
