@@ -17,7 +17,6 @@ from fixtures.records.codec import LARGEST, Bytes, Count, Figure, Positive, Whol
 from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.images import DataUri
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Group, Timing
 
 NAMES = st.text(max_size=8)
@@ -109,14 +108,6 @@ BY_TYPE += [
             Timing,
             groups=st.tuples(UNDISTURBED, OTHERS) | st.tuples(UNDISTURBED),
             wall_s=st.lists(SECONDS, min_size=1, max_size=3).map(tuple),
-        ),
-    ),
-    (
-        Timeline,
-        of_record(
-            Timeline,
-            stride=ABOVE_ZERO,
-            phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), min_size=1, max_size=3).map(tuple),
         ),
     ),
     (
