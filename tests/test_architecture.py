@@ -33,7 +33,6 @@ ROOTS = (
             "judging",
             "figures",
             "latency",
-            "compiling",
             "refreshing",
         )
     ),

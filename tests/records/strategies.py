@@ -17,7 +17,6 @@ from fixtures.records.codec import LARGEST, Bytes, Count, Figure, Positive, Whol
 from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.images import DataUri
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Group, Timing
 
 NAMES = st.text(max_size=8)
@@ -112,14 +111,6 @@ BY_TYPE += [
         ),
     ),
     (
-        Timeline,
-        of_record(
-            Timeline,
-            stride=ABOVE_ZERO,
-            phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), min_size=1, max_size=3).map(tuple),
-        ),
-    ),
-    (
         LatencySession,
         st.integers(1, 5).flatmap(
             lambda processes: of_record(
@@ -133,7 +124,7 @@ BY_TYPE += [
 NOT_STORED: dict[str, st.SearchStrategy[Any]] = {
     "faults": st.just({}),
     "bound_ms": st.none(),
-    "timeline": st.none(),
+    "work": st.just({}),
 }
 BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1), **NOT_STORED))]
 BY_TYPE += [

@@ -31,7 +31,7 @@ from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.verdicts.statistics import NO_PRIOR
 from tests.support.fake_device import FakeDevice
-from tests.support.runs import MIB, entry, latency, scenario_record
+from tests.support.runs import entry, latency
 
 FP16 = find_scenario("storybook", "fp16")
 HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
@@ -134,21 +134,6 @@ def test_the_steps_are_those_of_the_call_that_is_counted(
     assert scenario.workload.representative_steps == 3 < scenario.workload.call.steps
     case = replace(cases(tmp_path, {}), device=FakeDevice(name=device)).case(scenario)
     assert case.counted_steps == steps
-
-
-def test_a_peak_stands_beside_the_simulated_one_where_there_is_one(tmp_path: Path) -> None:
-    found = cases(tmp_path, {})
-    record = scenario_record("fp16", peak_bytes=600 * MIB)
-    assert found.beside_simulated(FP16, record) == ""
-    found.store.stage("simulated", "storybook", "fp16", stored())
-    found.store.commit()
-    assert found.beside_simulated(FP16, record) == (
-        "storybook-fp16: peak memory 600.00 MiB, simulated 512.00 MiB (+17.2 %)"
-    )
-    assert found.beside_simulated(FP16, scenario_record("fp16")) == ""
-    assert found.beside_simulated(FP16.with_technique("bf16"), record) == ""
-    itself = replace(found, device=FakeDevice(key="simulated"))
-    assert itself.beside_simulated(FP16, record) == ""
 
 
 @pytest.mark.parametrize(

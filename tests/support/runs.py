@@ -67,9 +67,9 @@ def verdict(
     return Verdict(scenario, metric, outcome, "says why", **fields)
 
 
-def failure(outcome: Outcome, text: str, scenario: str = "", *places: str) -> Verdict:
+def failure(outcome: Outcome, text: str, scenario: str = "") -> Verdict:
     """What a side of a comparison says of a scenario that did not run there."""
-    return Verdict(scenario, RUN.name, outcome, text, places=places)
+    return Verdict(scenario, RUN.name, outcome, text)
 
 
 def scenario_record(

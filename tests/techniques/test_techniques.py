@@ -21,11 +21,9 @@ from fixtures.devices.torch_settings import one_thread, read_torch_settings
 from fixtures.measuring.state import settings_watched
 from fixtures.records.outcome import Reason, Remedy
 from fixtures.records.software import installation
-from fixtures.records.units import GIB
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE, MODULES
 from fixtures.techniques.placement import group_hooks
-from fixtures.techniques.published import GB, PUBLISHED, Published, published_of
 from fixtures.techniques.registry import models, switched
 from fixtures.techniques.snapshots import DENOISER, Snapshot, record_snapshots
 from fixtures.techniques.technique import (
@@ -295,26 +293,3 @@ def installed_versions(**versions: str | None) -> Callable[[str], str]:
         return release
 
     return version
-
-
-# Published figures
-
-PROMISE = Published("sd15-4k-vae_tiling", "whole", "at most", 8 * GB, "a page")
-RUN = Published("flux-bf16", "reserved", "about", 36 * GIB, "a post")
-
-
-def test_every_published_figure_belongs_to_a_scenario() -> None:
-    ids = {scenario.id for scenario in scenarios(list(WORKLOADS))}
-    for figure in PUBLISHED:
-        assert figure.scenario in ids
-        assert figure in published_of(figure.scenario)
-
-
-def test_a_promise_fails_above_its_figure_and_a_single_run_promises_nothing() -> None:
-    assert PROMISE.holds(8 * GB)
-    assert not PROMISE.holds(8 * GB + 1)
-    assert RUN.holds(100 * GIB)
-    assert RUN.compared({"simulated": 33.75 * GIB, "nvidia-h200": 36 * GIB}) == (
-        "flux-bf16: documented about 36.00 GiB (reserved, a post), "
-        "simulated 33.75 GiB (-6.2 %), nvidia-h200 36.00 GiB (+0.0 %)"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +12,11 @@ from fixtures import catalogues
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare.command_line import parsed
-from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.environments import Environments
 from fixtures.commands.compare.installer import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.compare.selection import selected
 from fixtures.commands.options import settings_of
-from fixtures.records.outcome import Outcome, Verdict
-from fixtures.records.run import RunRecord
-from fixtures.verdicts.compared import RUN, ComparedFigure
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import SUFFIX, twins
 
@@ -86,27 +81,6 @@ def test_both_sides_are_resolved_before_they_are_installed(
         "diffusers==0.41.0 transformers==5.23.0",
     ]
     assert capsys.readouterr().err == "compare: no space\n"
-
-
-def test_on_github_a_finding_that_fails_is_an_annotation_in_head_s_checkout(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    package = tmp_path / "src" / "diffusers"
-    package.mkdir(parents=True)
-    (tmp_path / "setup.py").write_text("")
-    (package / "__init__.py").write_text('__version__ = "0.42.1"\n')
-    (package / "a.py").write_text("")
-    line = "diffusers/a.py:7"
-    verdict = Verdict("storybook-fp32", "run", Outcome.BROKEN, f"raised E ({line})", places=(line,))
-    compared = Compared(RunRecord(), RunRecord(), [ComparedFigure(verdict, RUN)])
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setattr(compare, "running_side", lambda *asked: contextlib.nullcontext())
-    monkeypatch.setattr(compare, "selected", lambda *asked: [])
-    monkeypatch.setattr(Comparing, "run", lambda *asked: compared)
-    assert compare.main(["--base", "diffusers==0.42.1", "--head", str(tmp_path)]) == 1
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("::"))
-    where = "file=src/diffusers/a.py,line=7,title=broken in storybook-fp32"
-    assert line == f"::error {where}::raised E (diffusers/a.py:7)"
 
 
 def test_twins_are_a_catalogue_in_fp32_on_the_cpu_and_values_are_of_twins_alone(

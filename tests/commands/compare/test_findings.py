@@ -11,12 +11,12 @@ from fixtures.commands.compare.findings import findings_of
 from fixtures.commands.compare.table import MAX_FINDINGS, closing_line, render
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.values import VALUES
+from fixtures.records.at_peak import AtPeak
 from fixtures.records.counts import BYTES_MOVED, FLOPS, TOTALS, Counts
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE, ScenarioRecord
-from fixtures.records.timeline import AtPeak, Timeline
 from fixtures.records.units import GIB
-from fixtures.report.findings import Finding
+from fixtures.report.comparison import Finding
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides
 from fixtures.verdicts.limits import Limits
@@ -93,8 +93,8 @@ def record(name: str, one: Side) -> ScenarioRecord:
         workload="sd15",
         counts=counts.beside(one.work),
         component_peak_bytes={WHOLE: peak_bytes, "vae": peak_bytes},
-        timeline=Timeline(1, (peak_bytes,), ((0, "pipeline"), (0, "vae")), 0, WORK),
         at_peak=AtPeak("vae", one.alive),
+        work=WORK,
     )
 
 
@@ -412,17 +412,15 @@ def test_weights_are_part_of_every_peak_and_one_finding() -> None:
 
 def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> None:
     """Base peaks in its VAE, head in its denoiser, whose own peak hardly changed."""
-    phases = ((0, "pipeline"), (0, "denoiser"), (9, "vae"))
     base, head = (
         replace(
             record("fp32", side()),
             component_peak_bytes={WHOLE: peak, "denoiser": denoiser, "vae": vae},
-            timeline=Timeline(1, (peak,), phases, at, WORK),
-            at_peak=AtPeak("vae" if at else "denoiser", {holder: peak}),
+            at_peak=AtPeak(phase, {holder: peak}),
         )
-        for peak, denoiser, vae, at, holder in (
-            (9 * GIB, 7 * GIB, 9 * GIB, 9, "vae made float16 in Decoder"),
-            (8 * GIB, 8 * GIB, 5 * GIB, 0, "denoiser made float16 in Attention"),
+        for peak, denoiser, vae, phase, holder in (
+            (9 * GIB, 7 * GIB, 9 * GIB, "vae", "vae made float16 in Decoder"),
+            (8 * GIB, 8 * GIB, 5 * GIB, "denoiser", "denoiser made float16 in Attention"),
         )
     )
     causes = {one.moved.partition(";")[0]: one.cause for one in peaks(base, head)}
