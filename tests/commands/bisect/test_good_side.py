@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Criterion
-from fixtures.commands.compare.environments import Environments
-from fixtures.commands.compare.installer import InstallationError
+from fixtures.commands.bisect.steps import Criterion, GoodSide
+from fixtures.commands.compare import side
+from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from fixtures.scenarios import find_scenario
@@ -23,32 +22,31 @@ from tests.support.fake_side import in_process
 KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==0.42.0": "broken"}
 
 
-class FakeEnvironments(Environments):
-    """Has no other releases than these."""
+@contextmanager
+def environment(requirements: Requirements) -> Iterator[Path]:
+    """There are no other releases than these."""
+    release = requirements.texts[0]
+    if release not in KINDS:
+        raise InstallationError(f"{requirements} cannot be installed: no such release")
+    yield Path(KINDS[release])
 
-    def prepare(self, requirements: Requirements) -> Path:
-        release = requirements.texts[0]
-        if release not in KINDS:
-            raise InstallationError(f"{requirements} cannot be installed: no such release")
-        return Path(KINDS[release])
 
-
-def good_side(folder: Path, release: str) -> GoodSide:
+def good_side(release: str) -> GoodSide:
     return GoodSide(
         Requirements.parse([release]),
         Criterion("counts", "worse"),
         [find_scenario("storybook", "bf16")],
         Settings(),
         Limits(),
-        FakeEnvironments(folder),
     )
 
 
 @pytest.fixture
-def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GoodSide]:
+def good(monkeypatch: pytest.MonkeyPatch) -> Iterator[GoodSide]:
     in_process(monkeypatch)
-    with closing(good_side(tmp_path, "diffusers==0.40.0")) as side:
-        yield side
+    monkeypatch.setattr(side, "environment", environment)
+    with closing(good_side("diffusers==0.40.0")) as made:
+        yield made
 
 
 def test_candidates_are_compared_with_one_process_of_the_good_side(good: GoodSide) -> None:
@@ -57,9 +55,8 @@ def test_candidates_are_compared_with_one_process_of_the_good_side(good: GoodSid
     assert same.outcome is StepOutcome.GOOD
     assert more.outcome is StepOutcome.BAD
     assert more.figures == "storybook-bf16 operations 14 -> 15 (+7.1 %)"
-    assert more.environment == "diffusers==0.41.0 transformers==5.23.0"
-    [side] = good._running.values()
-    assert side.worker.observed == ["storybook-bf16"]  # type: ignore[attr-defined]
+    [running] = good._running.values()
+    assert running.worker.observed == ["storybook-bf16"]  # type: ignore[attr-defined]
 
 
 def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None:
@@ -76,7 +73,7 @@ def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None
     ],
 )
 def test_a_good_side_that_fails_ends_the_bisection(
-    good: GoodSide, tmp_path: Path, release: str, words: str
+    good: GoodSide, release: str, words: str
 ) -> None:
-    with closing(good_side(tmp_path, release)) as broken, pytest.raises(CommandError, match=words):
+    with closing(good_side(release)) as broken, pytest.raises(CommandError, match=words):
         broken.test(Requirements.parse(["diffusers==0.40.0"]))
