@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fixtures.commands.compare.__main__ import render as render_comparison
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.terminal import render as render_comparison
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Step
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
+from fixtures.settings import Settings
 from tests.support.tiny_package import TinyPackage
 
 RELEASES = [f"0.{number}.0" for number in range(20, 43)]
@@ -22,7 +23,7 @@ ASKED = ["-k", "sd15-bf16", "--metric", "peak_memory"]
 ARGUMENTS = ["--package", "diffusers", "--good", "0.20.0", "--bad", "0.42.0", *ASKED]
 
 
-class FakeGoodSide:
+class FakeSides:
     """Candidates are bad from `bad_from` on; the measurement number `killed_at` does not end."""
 
     def __init__(self) -> None:
@@ -31,21 +32,18 @@ class FakeGoodSide:
         self.skipped: set[int] = set()
         self.good_fails = False
         self.measured: list[int] = []
-        self.extra_requirements: list[str] = []
+        self.extra_requirements: set[str] = set()
 
-    def opened(self, requirements: Requirements, *_: Any) -> FakeGoodSide:
-        assert requirements.texts[1:] == self.extra_requirements
-        return self
+    def running(self, name: str, requirements: Requirements, settings: Settings) -> Any:
+        assert self.extra_requirements <= set(requirements.texts)
+        return nullcontext()
 
-    def close(self) -> None:
-        """Nothing runs."""
-
-    def test(self, candidate: Requirements) -> Step:
+    def test(self, good: None, candidate: Requirements, *_: Any) -> Step:
         if len(self.measured) == self.killed_at:
             raise KeyboardInterrupt
         if self.good_fails:
             raise CommandError("the good one cannot be measured: no")
-        assert candidate.texts[1:] == self.extra_requirements
+        assert self.extra_requirements <= set(candidate.texts)
         assert candidate.given[0].version is not None
         number = candidate.given[0].version.minor
         self.measured.append(number)
@@ -55,18 +53,18 @@ class FakeGoodSide:
 
 
 @pytest.fixture
-def good(monkeypatch: pytest.MonkeyPatch) -> FakeGoodSide:
-    fake = FakeGoodSide()
+def good(monkeypatch: pytest.MonkeyPatch) -> FakeSides:
+    fake = FakeSides()
     printed = f"diffusers\nAvailable versions: {', '.join(reversed(RELEASES))}\n"
-    releases = partial(candidates.releases_between, index=lambda package: printed)
-    monkeypatch.setattr(command, "GoodSide", fake.opened)
+    monkeypatch.setattr(command, "running_side", fake.running)
+    monkeypatch.setattr(command, "try_candidate", fake.test)
     monkeypatch.setattr(command, "selected", lambda *asked: [])
-    monkeypatch.setattr(command, "releases_between", releases)
+    monkeypatch.setattr(candidates, "_pip_index", lambda package: printed)
     return fake
 
 
 def test_the_release_is_found_within_the_bound_and_said(
-    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
+    good: FakeSides, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(ARGUMENTS) == 0
     said = capsys.readouterr().out
@@ -86,7 +84,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> TinyPackage:
 
 
 def test_the_commit_is_found_and_said(
-    good: FakeGoodSide, package: TinyPackage, capsys: pytest.CaptureFixture[str]
+    good: FakeSides, package: TinyPackage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good.bad_from, good.killed_at = 7, 2
     arguments = ["--checkout", str(package.folder), "--good", "main~11", "--bad", "main", *ASKED]
@@ -105,7 +103,7 @@ def test_the_commit_is_found_and_said(
 
 
 def test_commits_that_cannot_be_tested_are_named_together(
-    good: FakeGoodSide, package: TinyPackage, capsys: pytest.CaptureFixture[str]
+    good: FakeSides, package: TinyPackage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good.bad_from, good.skipped = 7, {6, 7}
     arguments = ["--checkout", str(package.folder), "--good", "main~11", "--bad", "main", *ASKED]
@@ -116,13 +114,13 @@ def test_commits_that_cannot_be_tested_are_named_together(
     assert found.split(" (last good: ")[0].endswith(" 8")
 
 
-def test_other_packages_are_installed_beside_every_candidate(good: FakeGoodSide) -> None:
-    good.extra_requirements = ["transformers==5.23.0"]
-    assert command.main([*ARGUMENTS, "--with", "transformers==5.23.0"]) == 0
+def test_other_packages_are_installed_beside_every_candidate(good: FakeSides) -> None:
+    good.extra_requirements = {"transformers==5.22.0"}
+    assert command.main([*ARGUMENTS, "--with", "transformers==5.22.0"]) == 0
 
 
 def test_nothing_found_is_said_with_its_own_code(
-    good: FakeGoodSide, capsys: pytest.CaptureFixture[str]
+    good: FakeSides, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good.bad_from = 99
     assert command.main(ARGUMENTS) == 1
@@ -139,7 +137,7 @@ def test_nothing_found_is_said_with_its_own_code(
     ],
 )
 def test_what_cannot_continue_is_one_sentence(
-    good: FakeGoodSide, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+    good: FakeSides, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     good.good_fails = True
     assert command.main(arguments) == 2

@@ -13,11 +13,10 @@ from fixtures import catalogues
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare import side
-from fixtures.commands.compare.command_line import parsed
+from fixtures.commands.compare.command_line import parsed, selected
 from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
-from fixtures.commands.compare.selection import selected
 from fixtures.commands.options import settings_of
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
@@ -79,8 +78,8 @@ def test_a_side_that_cannot_be_installed_is_one_sentence(
     monkeypatch.setattr(side, "environment", environment)
     assert compare.main(["--base", "diffusers==0.37.0", "--head", "diffusers==0.41.0"]) == 2
     assert made == [
-        "diffusers==0.37.0 transformers==5.23.0",
-        "diffusers==0.41.0 transformers==5.23.0",
+        "diffusers==0.37.0 transformers==5.23.0 ftfy==6.3.1",
+        "diffusers==0.41.0 transformers==5.23.0 ftfy==6.3.1",
     ]
     assert capsys.readouterr().err == "compare: no space\n"
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.compare.__main__ import write_comparison
+from fixtures.commands.compare.__main__ import closing_line, render, write_comparison
 from fixtures.commands.compare.comparing import METRICS, Compared, Comparing
-from fixtures.commands.compare.terminal import closing_line, render
 from fixtures.commands.errors import CommandError
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
@@ -38,7 +37,7 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
         base: str, head: str, metrics: Sequence[str] = METRICS, limits: Limits = EXACTLY
     ) -> Compared:
         sides = fake_side(base, "base"), fake_side(head, "head")
-        return Comparing(*sides, metrics, limits, show=lambda text: None).run(SCENARIOS)
+        return Comparing(*sides, metrics, limits).run(SCENARIOS)
 
     return run
 

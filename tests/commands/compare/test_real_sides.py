@@ -41,7 +41,7 @@ Here = Callable[[str, str], Side]
 
 def compared(base: Side, head: Side, scenario: Scenario) -> Compared:
     limits = Limits(exact=True)
-    return Comparing(base, head, EXACT, limits, show=lambda text: None).run([scenario])
+    return Comparing(base, head, EXACT, limits).run([scenario])
 
 
 decode = AutoencoderKL.decode
@@ -128,9 +128,7 @@ def test_a_vae_that_keeps_its_results_is_found_on_the_cpu(
 ) -> None:
     monkeypatch.setitem(WORKLOADS, "small", small(batch=2))
     sides = here("sound", "cpu"), here("keep", "cpu")
-    result = Comparing(*sides, ("faults",), Limits(), show=lambda text: None).run(
-        [find_scenario("small", "fp32")]
-    )
+    result = Comparing(*sides, ("faults",), Limits()).run([find_scenario("small", "fp32")])
     (leak,) = result.failed
     assert leak.verdict.metric == "faults (leak)"
     assert leak.verdict.sentence == (
@@ -148,7 +146,7 @@ def test_a_twin_finds_latents_out_of_scale_in_the_picture_and_lets_rounding_pass
 
     def compared_with(change: str) -> Compared:
         metrics = ("values", "faults")
-        comparing = Comparing(base, here(change, "cpu"), metrics, show=lambda text: None)
+        comparing = Comparing(base, here(change, "cpu"), metrics)
         return comparing.run([scenario])
 
     rounding, faults = compared_with("reverse").figures

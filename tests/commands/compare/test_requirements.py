@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from fixtures.commands.compare.requirements import (
     KNOWN_GOOD,
+    UNDECLARED,
     Requirements,
     completed,
     constraints,
@@ -77,14 +78,12 @@ def test_a_wheel_has_its_name_and_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "good"),
     [
-        ("0.35.0.dev0", ["4.57.6"]),
-        ("0.36.0.dev0", ["5.23.0", "4.57.6"]),
         ("0.38.0.dev0", ["5.23.0", "4.57.6"]),
         ("0.40.0.dev0", ["5.23.0"]),
         ("1.0.0.dev0", ["5.23.0"]),
     ],
 )
-def test_a_checkout_has_its_version_and_goes_with_what_both_its_neighbours_do(
+def test_a_checkout_has_its_version_and_goes_with_what_the_release_does(
     tmp_path: Path, version: str, good: list[str]
 ) -> None:
     requirements = Requirements.parse([str(checkout(tmp_path / "my checkout", version))])
@@ -152,29 +151,33 @@ def test_no_word_ends_in_a_stack_trace(word: str) -> None:
     assert said
 
 
-NEW, OLD, FTFY = "transformers==5.23.0", "transformers==4.57.6", "ftfy==6.3.1"
+NEW, OLD, FTFY = "transformers==5.23.0", "transformers==4.57.6", UNDECLARED
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "added"),
+    ("sides", "added"),
     [
-        # Both sides share their company where they can.
-        ("diffusers==0.37.0", "diffusers==0.42.1", [[NEW], [NEW]]),
-        ("diffusers==0.30.0 ftfy==6.2.0", "diffusers==0.38.0 ftfy==6.2.0", [[OLD], [OLD]]),
-        ("diffusers==0.31.0 ftfy==6.2.0", "diffusers==0.42.1 ftfy==6.2.0", [[OLD], [NEW]]),
+        # All sides share their company where they can.
+        (["diffusers==0.37.0", "diffusers==0.42.1"], [NEW, NEW]),
+        (["diffusers==0.30.0", "diffusers==0.38.0"], [OLD, OLD]),
+        (["diffusers==0.38.0", "diffusers==0.36.0", "diffusers==0.34.0"], [OLD, OLD, OLD]),
+        # Else as many as can share that of the first.
+        (["diffusers==0.31.0", "diffusers==0.42.1"], [OLD, NEW]),
+        (["diffusers==0.30.0", "diffusers==0.38.0", "diffusers==0.42.1"], [OLD, OLD, NEW]),
+        (["diffusers==0.42.1", "diffusers==0.38.0", "diffusers==0.30.0"], [NEW, NEW, OLD]),
         # What the user names is left alone.
-        ("diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0", [[], []]),
-        # What a pipeline of one side needs undeclared both have, and once.
-        ("diffusers==0.36.0", "diffusers==0.42.1", [[NEW, FTFY], [NEW, FTFY]]),
-        ("diffusers==0.35.2", "diffusers==0.36.0", [[NEW, FTFY], [NEW, FTFY]]),
-        ("diffusers==0.30.0", "diffusers==0.42.1", [[OLD, FTFY], [NEW, FTFY]]),
+        (["diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0"], [None, None]),
     ],
 )
 def test_a_side_gets_the_company_that_it_is_known_to_work_with(
-    base: str, head: str, added: list[list[str]]
+    sides: list[str], added: list[str | None]
 ) -> None:
-    sides = completed([Requirements.parse(side.split()) for side in (base, head)])
-    assert [list(side.added) for side in sides] == added
+    done = completed([Requirements.parse(side.split()) for side in sides])
+    assert [side.added for side in done] == [
+        (*((version,) if version else ()), FTFY) for version in added
+    ]
+    [side] = completed([Requirements.parse(["torch==2.12.0", "ftfy==6.2.0"])])
+    assert side.added == ()
 
 
 def test_every_release_from_0_30_on_has_known_company() -> None:
