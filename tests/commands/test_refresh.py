@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -287,14 +285,12 @@ def test_what_is_not_in_effect_or_leaves_something_behind_is_refused(
     [
         {"component_peak_bytes": {WHOLE: 0}},
         {"component_peak_bytes": {WHOLE: 1000, "vae": -1}},
-        {"component_peak_bytes": {WHOLE: math.inf}},
-        {"counts": counts(mm=-1)},
     ],
 )
 def test_an_impossible_figure_is_refused(changes: Any) -> None:
     refused = refusal(observation(**changes))
     assert refused.outcome is Outcome.BROKEN
-    assert "impossible, nothing is recorded" in str(refused)
+    assert "is impossible with the" in str(refused)
 
 
 @pytest.mark.parametrize(
@@ -316,19 +312,11 @@ def test_a_measurement_that_lost_what_the_entry_has_is_refused(
     assert recorded(observation(), stored=before)
 
 
-@pytest.mark.parametrize("judged_ms", [0.0, -1.0, math.nan, math.inf])
-def test_an_impossible_latency_is_refused(judged_ms: float) -> None:
-    # A group of rounds refuses such a time itself.
-    impossible = replace(timing(0.5))
-    object.__setattr__(impossible.groups[0], "candidate_s", (judged_ms / 1000,) * 3)
-    assert "impossible" in str(refusal(timings=[*TIMINGS[:-1], impossible]))
-
-
 def test_more_memory_than_the_device_has_is_refused_and_all_of_it_is_not() -> None:
     on = FakeDevice(memory_bytes=2 * GIB)
     assert recorded(observation(component_peak_bytes={WHOLE: 2 * GIB}), on=on)
     refused = refusal(observation(component_peak_bytes={WHOLE: 2 * GIB + 1}), on=on)
-    assert "is more than the" in str(refused)
+    assert "is impossible with the" in str(refused)
 
 
 def test_a_sample_that_fails_refuses_the_whole() -> None:

@@ -139,25 +139,24 @@ def test_a_part_that_is_given_twice_is_refused(
         ({"software": {**SOFTWARE, "diffusers": "0.36.0"}}, "diffusers 0.41.0 -> 0.36.0"),
     ],
 )
-def test_parts_of_different_runs_are_refused_unless_that_is_asked_for(
+def test_parts_of_different_runs_are_refused(
     other: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # An empty shard knows no device, may be equal to another one, and comes first here.
     empty, again = (stored(tmp_path / f"{name}.json", RunRecord()) for name in ("none", "again"))
     one = stored(tmp_path / "one.json", run_record(scenario_record("fp16", Outcome.PASS)))
+    like = stored(tmp_path / "like.json", run_record(scenario_record("bf16", Outcome.PASS)))
     two = stored(tmp_path / "two.json", run_record(scenario_record("bf16", Outcome.PASS), **other))
     out = tmp_path / "out"
     assert main(["--merge", empty, one, two, "--perf-report", str(out)]) == 2
     assert capsys.readouterr().err == (
-        f"report: --merge: {one} and {two} are not parts of one run ({words}): leave one out, or "
-        "add --merge-different.\n"
+        f"report: --merge: {one} and {two} are not parts of one run ({words}): leave one out.\n"
     )
     assert not out.exists()
-    assert main(["--merge-different", empty, again, one, two, "--perf-report", str(out)]) == 0
+    assert main(["--merge", empty, again, one, like, "--perf-report", str(out)]) == 0
     whole = RESULTS.read(out / "results.json")
     assert list(whole.scenarios) == ["storybook-fp16", "storybook-bf16"]
-    [note] = whole.notes
-    assert note.startswith(f"parts of this run differ ({words}): ")
+    assert whole.notes == []
 
 
 def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fixtures.commands.compare.__main__ import render as render_comparison
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.table import render as render_comparison
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
@@ -186,7 +186,7 @@ def test_a_comparison_s_words_are_no_command() -> None:
     one = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
     figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
     compared = Compared(run_record(), run_record(), [figure])
-    text = render_comparison(compared, color=False, table=True)
+    text = render_comparison(compared, color=False)
     assert "\x1b" not in text
-    assert "\\x1b[31m ::error::x" in text
+    assert "broken ::error::x\\x1b[31m" in text
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]

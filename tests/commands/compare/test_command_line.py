@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,10 @@ import pytest
 from fixtures import catalogues
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
-from fixtures.commands.compare.command_line import parsed
-from fixtures.commands.compare.environments import Environments
-from fixtures.commands.compare.installer import InstallationError
+from fixtures.commands.compare import side
+from fixtures.commands.compare.command_line import parsed, selected
+from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
-from fixtures.commands.compare.selection import selected
 from fixtures.commands.options import settings_of
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import SUFFIX, twins
@@ -49,7 +49,7 @@ def test_what_would_let_everything_pass_is_refused(
 def test_an_unclosed_quote_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     for option, words in (
         (["-k", "'sdpa"], "pytest says: "),
-        (["--base", '"diffusers'], "cannot be read (no closing quotation)"),
+        (["--base", '"diffusers'], "is neither a version, a wheel nor a folder"),
     ):
         assert compare.main([*SIDES, *option]) == 2
         said = capsys.readouterr().err
@@ -58,27 +58,24 @@ def test_an_unclosed_quote_is_one_sentence(capsys: pytest.CaptureFixture[str]) -
         assert said.count("\n") == 1
 
 
-def test_both_sides_are_resolved_before_they_are_installed(
+def test_a_side_that_cannot_be_installed_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prepared: list[str] = []
+    made: list[str] = []
 
-    def resolved(self: Environments, requirements: Requirements) -> Requirements:
-        return requirements.resolved(["diffusers==0.41.0"])
-
-    def prepare(self: Environments, requirements: Requirements) -> Path:
-        prepared.append(str(requirements))
-        if len(prepared) == 2:
+    @contextlib.contextmanager
+    def environment(requirements: Requirements) -> Iterator[Path]:
+        made.append(str(requirements))
+        if len(made) == 2:
             raise InstallationError("no space")
-        return Path("python")
+        yield Path("python")
 
     monkeypatch.setattr(compare, "selected", lambda *asked: [])
-    monkeypatch.setattr(Environments, "resolved", resolved)
-    monkeypatch.setattr(Environments, "prepare", prepare)
-    assert compare.main(["--base", "diffusers==0.37.0", "--head", "diffusers"]) == 2
-    assert prepared == [
-        "diffusers==0.37.0 transformers==5.23.0",
-        "diffusers==0.41.0 transformers==5.23.0",
+    monkeypatch.setattr(side, "environment", environment)
+    assert compare.main(["--base", "diffusers==0.37.0", "--head", "diffusers==0.41.0"]) == 2
+    assert made == [
+        "diffusers==0.37.0 transformers==5.23.0 ftfy==6.3.1",
+        "diffusers==0.41.0 transformers==5.23.0 ftfy==6.3.1",
     ]
     assert capsys.readouterr().err == "compare: no space\n"
 
