@@ -237,18 +237,3 @@ def test_a_verdict_that_fails_in_a_fixture_is_the_test_s_failure(
     (failure,) = case.findall("failure")
     assert "storybook-bf16: not in effect" in failure.attrib["message"]
     assert case.find("error") is None
-
-
-def test_another_device_s_corrupt_baseline_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "nvidia-h200" / "sd15.json"
-    path.parent.mkdir()
-    path.write_text("{", encoding="utf-8")
-    result = run(
-        tmp_path,
-        *("--perf-workload", "sd15", "-k", "test_published_figures and [sd15-attention_slicing]"),
-        "--show-capture=no",
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert f"Baseline {path} is not JSON" in result.stdout
-    assert "Traceback" not in result.stdout
-    assert "_measured_elsewhere" not in result.stdout
