@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.techniques.registry import CATALOGUE
+from fixtures.techniques.registry import CATALOGUE, Wrapped
 from fixtures.techniques.technique import Application
-from fixtures.techniques.wrapping import CalledWithin, Wrapped
 from fixtures.worker.client import Worker
 from fixtures.workloads import Workload
 from tests.support.patched_python import command
@@ -53,7 +52,7 @@ def _altered(alter: Callable[[Any], Any]) -> Fault:
 
 def _called_within(context: Callable[[], contextlib.AbstractContextManager[Any]]) -> Fault:
     """The technique as it is, with each call inside a context."""
-    return _altered(lambda pipeline: CalledWithin(pipeline, context))
+    return _altered(lambda pipeline: Wrapped(pipeline, context))
 
 
 @contextlib.contextmanager

@@ -16,8 +16,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
-from fixtures.techniques.registry import models, switched
-from fixtures.techniques.wrapping import CalledWithin
+from fixtures.techniques.registry import Wrapped, models, switched
 from fixtures.workloads import Workload
 from tests.support.half_done import STEPS, HalfDone, Spoil, complaint, nothing
 from tests.support.simulated_runs import shared_device, small
@@ -35,8 +34,8 @@ def workload_of(name: str) -> Workload:
 def fp32_precision(mode: str) -> Spoil:
     """Switch TF32 inside of the technique's own context."""
 
-    def spoil(pipeline: CalledWithin) -> None:
-        pipeline._pipeline = CalledWithin(
+    def spoil(pipeline: Wrapped) -> None:
+        pipeline._pipeline = Wrapped(
             pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", mode)
         )
 
@@ -203,7 +202,7 @@ CASES = [
     HalfDone(SLICED, "the UNet stays", the_unet_stays, "unet."),
     HalfDone(TRACED, "not traced", the_unet_before_it_was_traced, "is a UNet2DConditionModel, not"),
     HalfDone(TRACED, "not offloaded", never_offloaded, "0 of 3 components have an offload hook"),
-    HalfDone(TILED, "untiled", lambda p: p.vae.disable_tiling(), "1 calls"),
+    HalfDone(TILED, "untiled", lambda p: p.vae.disable_tiling(), "tiling is off"),
 ]
 
 

@@ -76,8 +76,6 @@ def test_every_technique_shows_lines_or_takes_more_than_a_few() -> None:
         *("vae_slicing_xformers", "vae_tiling_xformers", "group_offload_mixed"),
         *("sequential_cpu_offload_attention_slicing", "group_offload_leaf_vae_tiling"),
         *("prompt_embeddings", "tiny_vae", "token_merging", "lora_hotswap"),
-        *("torch_compile_torchao_int8", "torch_compile_group_offload"),
-        "torch_compile_lora_hotswap",
     }
 
 

@@ -111,7 +111,7 @@ def test_weights_are_stored_once_and_not_offloaded_layer_by_layer() -> None:
 
 
 def test_every_format_is_one_of_the_techniques_and_every_other_quantization_is_like_one() -> None:
-    from fixtures.techniques.quantized_loading import FORMATS
+    from fixtures.techniques.quantized_storage import FORMATS
 
     assert set(FORMATS) == set(STORED)
     as_many_bytes = {  # as int8 weights, give or take a scale for each row
