@@ -364,8 +364,6 @@ def stored_on(*kinds: Mapping[str, Any], **changes: Any) -> Entry:
             (stored_on(latency=[session(ELSEWHERE), session(HERE, by), session(HERE, by)]), [0])
             for by in (0.1, 0.7, 1.5)
         ),
-        # So does a time that fails by itself: the next run would fail by the old ones' median.
-        (stored_on(latency=[session(judged_ms=(30.0,) * len(RATIOS))] * 3), []),
     ],
 )
 def test_a_session_is_added_to_those_that_are_like_it_and_of_other_kinds(

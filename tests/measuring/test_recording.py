@@ -15,7 +15,7 @@ from fixtures.measuring.recording import (
     record_timings,
 )
 from fixtures.measuring.rounds import Plan, alternating_rounds
-from fixtures.metrics.latency_verdicts import judge_absolute_latency
+from fixtures.metrics.latency_verdicts import judge_time
 from fixtures.records.baselines import Baseline
 from fixtures.records.images import encoded
 from fixtures.records.run import WHOLE
@@ -86,7 +86,7 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
     record_timings(record, SCENARIO, [taken] * 2)
     stored = entry_of(new_run(), record, "why", {})
     run = case(entry=stored, hardware={}, steady_clock=True)
-    verdict = judge_absolute_latency(run, [taken] * 2)
+    verdict = judge_time(run, [taken] * 2)
     assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
     judged = shift_against([taken.latency_sample], [stored.latency[0].log_ms])
     assert judged.shift == pytest.approx(0.0, abs=1e-5)

@@ -17,6 +17,7 @@ from fixtures.verdicts.decision import REGRESSION_ERROR, decide
 from fixtures.verdicts.limits import Margin
 from fixtures.verdicts.statistics import (
     MAX_SAMPLES,
+    OTHERS_DOF,
     Priors,
     Spread,
     shift_against,
@@ -99,7 +100,7 @@ def test_an_unchanged_release_seldom_fails_though_it_is_sampled_again() -> None:
 # Sessions
 
 PROCESS, SESSION = 0.015, 0.015
-DOCUMENTED = Priors(Spread(PROCESS, 40.0), Spread(SESSION, 20.0))
+DOCUMENTED = Priors(Spread(PROCESS, OTHERS_DOF), Spread(SESSION, 20.0))
 """Spreads of processes and sessions, as they are documented."""
 
 

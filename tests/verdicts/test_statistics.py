@@ -128,13 +128,11 @@ def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
 # What other scenarios say of a spread
 
 
-def test_equal_spreads_of_many_scenarios_are_worth_the_most_and_those_that_differ_few() -> None:
+def test_one_wild_scenario_says_little_of_another_one() -> None:
     generator = np.random.default_rng(0)
-    spread = spread_of([list(generator.normal(0, 0.02, 10)) for _ in range(200)])
-    assert spread.deviation == pytest.approx(0.02, rel=0.05)
-    assert spread.dof > 30
-    scales = np.exp(generator.normal(0, 1.0, 200)) * 0.02
-    assert spread_of([list(generator.normal(0, scale, 10)) for scale in scales]).dof < 5
+    others = [list(generator.normal(0, 0.02, 10)) for _ in range(50)]
+    wild = list(generator.normal(0, 1.0, 10))
+    assert spread_of([*others, wild]).deviation == pytest.approx(0.02, rel=0.05)
 
 
 @pytest.mark.parametrize("scenarios", [[], [[0.1, 0.2]] * 2, [[0.1]] * 9, [[0.1, 0.1]] * 9])
