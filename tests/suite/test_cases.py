@@ -29,7 +29,7 @@ from fixtures.scenarios import find_scenario, scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases, check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
-from fixtures.verdicts.statistics import NO_PRIOR, OTHERS_DOF, Spread
+from fixtures.verdicts.statistics import NO_PRIOR, OTHERS_DOF
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import MIB, entry, latency, scenario_record
 
@@ -228,11 +228,9 @@ def test_the_workload_s_other_scenarios_say_how_far_processes_differ(
     entries = {name: stored(latency=(latency(of),)) for name, of in ratios.items()}
     found = cases(tmp_path, entries)
     of_fp16, of_fp32 = found.case(fp16).priors.process, found.case(fp16.reference).priors.process
-    if has_frozen_reference:
-        assert of_fp16 == of_fp32 == Spread(pytest.approx(0.0158, rel=0.01), OTHERS_DOF)
-    else:
-        assert of_fp16 == Spread(pytest.approx(0.0158, rel=0.01), OTHERS_DOF)
-        assert of_fp32 == NO_PRIOR
+    assert of_fp16.deviation == pytest.approx(0.0158, rel=0.01)
+    assert of_fp16.dof == OTHERS_DOF
+    assert of_fp32 == (of_fp16 if has_frozen_reference else NO_PRIOR)
 
 
 def test_a_corrupt_baseline_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from fixtures.measuring import timed as timed_module
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.recording import new_run
 from fixtures.measuring.repetition import SampleBudget
-from fixtures.measuring.rounds import Plan, timing_of
+from fixtures.measuring.rounds import SHORT, Plan, timing_of
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.images import Images
@@ -124,7 +124,7 @@ def test_a_sample_is_half_as_long_where_a_further_one_is_forked() -> None:
     bench = Bench()
     whole = bench.measurements.plan(SCENARIO)
     bench.measurements.observations.device = FakeDevice(shares_core=True)
-    assert bench.measurements.plan(SCENARIO) == whole.short != whole
+    assert bench.measurements.plan(SCENARIO) == Plan(SHORT) != whole
 
 
 # The speed-up over fp32, where both are timed against the frozen reference

@@ -110,7 +110,7 @@ class FakeTask(FakeTimed):
         return super().round()
 
     def evidence(self) -> Evidence:
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
+        return Evidence(load=0.5)
 
 
 def noise(width: int) -> Any:

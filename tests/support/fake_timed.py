@@ -55,7 +55,7 @@ class FakeTimed:
 
     def evidence(self) -> Evidence:
         """A quiet machine."""
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.97, device="seen by it")
+        return Evidence(load=0.5, device="seen by it")
 
     def close(self) -> None:
         """Count it."""

@@ -57,7 +57,7 @@ def timing(ratio: float = 1.0, *, judged_ms: float = 100.0, pairs: int = 3) -> T
     """A process whose every candidate round takes `ratio` times its reference rounds."""
     candidate_s = judged_ms / 1000
     group = Group((candidate_s / ratio,) * (pairs + 1), (candidate_s,) * pairs)
-    return Timing((group,), (candidate_s,), Evidence(load=0.5, steal=0.0, cpu_share=1.0))
+    return Timing((group,), (candidate_s,), Evidence(load=0.5))
 
 
 def verdict(

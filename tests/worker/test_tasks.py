@@ -59,14 +59,13 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
     return answer
 
 
-def test_an_observation_comes_back_with_its_images_and_what_they_show(answered: Answered) -> None:
+def test_an_observation_comes_back_with_its_images(answered: Answered) -> None:
     observed = answered()
     assert isinstance(observed, Observed)
     here = sound(find_scenario("storybook", "bf16"))
     there = observed.observation(here.scenario)
     assert np.array_equal(there.images, NOISE)
-    assert not there.shown, "a classifier knows images of its world's size alone"
-    assert replace(there, images=NOISE, shown=()) == here
+    assert replace(there, images=NOISE) == here
     assert answered().images != observed.images
     blind = answered(observer=lambda scenario: replace(sound(scenario), images=NOISE[:0]))
     assert not blind.images
