@@ -21,7 +21,7 @@ from fixtures.records.images import encoded
 from fixtures.records.run import WHOLE
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.verdicts.statistics import shift_against
+from fixtures.verdicts.statistics import shift_of
 from tests.metrics.cases import case
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
@@ -88,7 +88,7 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
     run = case(entry=stored, hardware={}, steady_clock=True)
     verdict = judge_time(run, [taken] * 2)
     assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
-    judged = shift_against([taken.latency_sample], [stored.latency[0].log_ms])
+    judged = shift_of([taken.latency_sample], [stored.latency[0].log_ms])
     assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 

@@ -20,7 +20,7 @@ from fixtures.verdicts.statistics import (
     OTHERS_DOF,
     Priors,
     Spread,
-    shift_against,
+    shift_of,
     spread_of,
 )
 from tests.metrics.cases import case, timed
@@ -113,7 +113,7 @@ def alarms(sessions: int, priors: Priors = DOCUMENTED) -> int:
         drawn = chance.normal(0, PROCESS, (sessions + 1, MAX_SAMPLES)) + centres[:, None]
         new = [Sample(float(log), 0.0) for log in drawn[0]]
         for count in range(1, MAX_SAMPLES + 1):
-            shift = shift_against(new[:count], drawn[1:, :6].tolist(), priors)
+            shift = shift_of(new[:count], drawn[1:, :6].tolist(), priors)
             if decide(shift, Margin(0.0, 0.0), comparisons=1).outcome is Outcome.REGRESSION:
                 wrong += 1
                 break

@@ -17,9 +17,8 @@ from fixtures.metrics.images import judge_likeness
 from fixtures.records.outcome import Outcome
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.image_checks import check_images
 from fixtures.verdicts.image_limits import harmless_variation, limits
-from fixtures.verdicts.likeness import likeness
+from fixtures.verdicts.likeness import check_images, likeness
 from fixtures.workloads import WORKLOADS, default_workloads, storybook, storybook_dit
 from fixtures.workloads.byte_tokenizer import T5_SPECIAL
 from tests.metrics.cases import case
