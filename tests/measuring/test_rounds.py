@@ -149,7 +149,7 @@ def test_each_round_is_compared_with_the_calls_that_ran_beside_it() -> None:
         assert group.reference_s == pytest.approx((0.3, 0.3))
         assert group.candidate_s == pytest.approx((RATIO, RATIO))
     assert timing.wall_s == pytest.approx((RATIO,) * 4), "the candidate's own"
-    assert timing.evidence.device == "seen by it"
+    assert timing.evidence == "load 0.5; seen by it"
 
 
 @pytest.mark.parametrize("period_s", [0.05, 0.7, 5.0])

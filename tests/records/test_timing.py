@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.timing import Evidence, Group, Interval, Sample, Timing
+from fixtures.records.timing import Group, Interval, Sample, Timing
 from tests.support.runs import timing
 
 WIDE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -97,12 +97,7 @@ def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
 
 def test_a_timing_gives_milliseconds() -> None:
     groups = (Group((1.0, 1.0, 1.0), (2.0, 8.0)), Group((1.0, 1.0), (4.0,)))
-    taken = Timing(groups, (0.1, 0.5, 0.2), Evidence(0.0))
+    taken = Timing(groups, (0.1, 0.5, 0.2), "")
     assert taken.judged_ms == pytest.approx(4000.0)
     assert taken.wall_ms == 200.0
     assert timing(1.25).sample.log_ratio == pytest.approx(math.log(1.25))
-
-
-def test_evidence_says_what_it_knows_of_host_and_device() -> None:
-    assert Evidence(0.5).sentence() == "load 0.5"
-    assert Evidence(0.5, "980 MHz").sentence() == "load 0.5; 980 MHz"
