@@ -17,10 +17,9 @@ from fixtures.devices import Device
 from fixtures.devices.host import software_versions
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.control import VERSION
-from fixtures.measuring.frozen.program import fingerprint
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.recording import record_device, record_of
-from fixtures.measuring.rounds import timing_of
+from fixtures.measuring.rounds import fingerprint, timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import SESSIONS, Entry, LatencySession
 from fixtures.records.images import Images, decoded, encoded
@@ -361,8 +360,6 @@ def stored_on(*kinds: Mapping[str, Any], **changes: Any) -> Entry:
             (stored_on(latency=[session(ELSEWHERE), session(HERE, by), session(HERE, by)]), [0])
             for by in (0.1, 0.7, 1.5)
         ),
-        # So does a time that fails by itself: the next run would fail by the old ones' median.
-        (stored_on(latency=[session(judged_ms=(30.0,) * len(RATIOS))] * 3), []),
     ],
 )
 def test_a_session_is_added_to_those_that_are_like_it_and_of_other_kinds(

@@ -47,7 +47,6 @@ RUN = run_record(
         likeness={FP32: [Likeness(0.5, 0.1, 0.02, 0.3, 0.4)]},
         not_compared={STORED: (Outcome.NO_BASELINE, "it cannot be read")},
         stored_apart=[Likeness(1.0, 0.0, 0.0)],
-        wanted={FP32: [{"subject": "cat"}]},
         stored_images=[IMAGE],
         flip_maps={FP32: [IMAGE], STORED: [IMAGE]},
         verdicts=[

@@ -76,19 +76,18 @@ def of_record(of: Any, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[An
 # What the types alone do not say
 
 
-def _groups(fewest: int, disturbed: st.SearchStrategy[bool]) -> st.SearchStrategy[Group]:
+def _groups(fewest: int) -> st.SearchStrategy[Group]:
     """Groups of at least so many pairs of rounds."""
     return st.integers(fewest, 2).flatmap(
         lambda pairs: st.builds(
             Group,
             st.tuples(*[SECONDS] * (pairs + 1)),
             st.tuples(*[SECONDS] * pairs),
-            st.just(()) | st.tuples(*[disturbed] * pairs),
         )
     )
 
 
-UNDISTURBED, OTHERS = _groups(1, st.just(False)), _groups(0, st.booleans())
+PAIRED, OTHERS = _groups(1), _groups(0)
 ROWS = st.dictionaries(
     st.builds(Row, NAMES, NAMES, NAMES), st.builds(Number, WHOLE_NUMBERS, WHOLE_NUMBERS), max_size=4
 )
@@ -106,7 +105,7 @@ BY_TYPE += [
         Timing,
         of_record(
             Timing,
-            groups=st.tuples(UNDISTURBED, OTHERS) | st.tuples(UNDISTURBED),
+            groups=st.tuples(PAIRED, OTHERS) | st.tuples(PAIRED),
             wall_s=st.lists(SECONDS, min_size=1, max_size=3).map(tuple),
         ),
     ),

@@ -265,9 +265,13 @@ def test_the_detail_names_what_changed_and_who_held_memory_at_the_peak() -> None
 
 def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
     frozen = scenario_record("old", timed_against="frozen", timings=[timing(2.0)])
-    run = run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]), frozen)
+    run = run_record(
+        fp32(timings=[timing(0.567)], timed_against="the control workload"),
+        fp16(timings=[timing(1.5)], timed_against="fp32"),
+        frozen,
+    )
     text = read(run).text
-    assert "process 1: x0.567 of the control workload's latency; load 0.5, steal 0%" in text
+    assert "process 1: x0.567 of the control workload's latency; load 0.5" in text
     assert "process 1: x1.500 of fp32's latency" in text
     assert "process 1: x2.000 of frozen's latency" in text
 

@@ -45,7 +45,6 @@ class FakeDevice:
     shares_core: bool = False
     keeps_memory: bool = False
     memory_bytes: float = math.inf
-    control_repetitions: int = 1
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})
     lacks: Mapping[Any, str] = field(default_factory=dict)
     trace: Trace = field(default_factory=_trace)

@@ -22,7 +22,6 @@ from fixtures.measuring.observation import Observation
 from fixtures.measuring.rounds import Round
 from fixtures.records.counts import FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError, Side
-from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
 from fixtures.worker.protocol import Facts
@@ -111,8 +110,8 @@ class FakeTask(FakeTimed):
             self._worker.fail(self._scenario)
         return super().round()
 
-    def evidence(self) -> Evidence:
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
+    def evidence(self) -> str:
+        return "load 0.5"
 
 
 def noise(width: int) -> Any:

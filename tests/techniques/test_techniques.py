@@ -17,8 +17,10 @@ import torch
 from fixtures import techniques
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.torch_settings import one_thread, read_torch_settings
-from fixtures.measuring.state import settings_watched
+from fixtures.devices.torch_settings import (
+    one_thread,
+    read_torch_settings,
+)
 from fixtures.records.outcome import Reason, Remedy
 from fixtures.records.software import installation
 from fixtures.scenarios import scenarios
@@ -97,7 +99,8 @@ def test_a_technique_is_in_effect_and_leaving_it_restores_everything(technique: 
     workload = workload_of(kind)
     reference = reference_images(kind)
     applied = technique.applied(workload, DEVICE)
-    with settings_watched() as left, DEVICE.entered(), applied as pipeline:
+    before = read_torch_settings()
+    with DEVICE.entered(), applied as pipeline:
         workload.draw(pipeline)
         with (
             record_snapshots(pipeline, DEVICE) as snapshots,
@@ -106,7 +109,7 @@ def test_a_technique_is_in_effect_and_leaving_it_restores_everything(technique: 
             workload.draw(pipeline)
         context = ActivationContext(pipeline, trace, snapshots, workload, DEVICE)
         assert technique.activation_check(context) is None
-    assert left == []
+    assert not changed_since(before)
     # The next reference is drawn to the bit as the one before: weights, kernels, flags.
     np.testing.assert_array_equal(_draw_reference(workload), reference)
 

@@ -59,14 +59,13 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
     return answer
 
 
-def test_an_observation_comes_back_with_its_images_and_what_they_show(answered: Answered) -> None:
+def test_an_observation_comes_back_with_its_images(answered: Answered) -> None:
     observed = answered()
     assert isinstance(observed, Observation)
     here = sound(find_scenario("storybook", "bf16"))
     assert np.array_equal(np.load(observed.images_file), NOISE)
     assert not observed.images.size, "they come by the file"
-    assert not observed.shown, "a classifier knows images of its world's size alone"
-    assert replace(observed, images=here.images, images_file="", shown=()) == here
+    assert replace(observed, images=here.images, images_file="") == here
     assert answered().images_file != observed.images_file
     blind = answered(observer=lambda scenario: replace(sound(scenario), images=NOISE[:0]))
     assert not blind.images_file

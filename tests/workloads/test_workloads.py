@@ -19,7 +19,7 @@ from fixtures.devices.torch_settings import one_thread
 from fixtures.records.outcome import Reason
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.image_checks import check_images
+from fixtures.verdicts.likeness import check_images
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS, Call, default_workloads, sd15
 from fixtures.workloads.twins import FRAMES, SMALL, small
 from fixtures.workloads.twins.small import BY_DEFAULT

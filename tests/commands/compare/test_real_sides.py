@@ -199,7 +199,6 @@ def test_each_side_is_timed_with_its_own_packages(
         pair = base.timed(SDPA), head.timed(SDPA)
         timing = across_environments(SDPA, Plan(2, 1), *pair, shares_core=shares_core)
         assert [len(group.reference_s) for group in timing.groups] == [references] * 2
-        assert 0 < timing.evidence.cpu_share <= 1
         assert sign * timing.sample.log_ratio > math.log(1.3)
 
 
