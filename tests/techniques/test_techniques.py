@@ -18,6 +18,7 @@ from fixtures import techniques
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.torch_settings import (
+    changed_since,
     one_thread,
     read_torch_settings,
 )
