@@ -61,9 +61,7 @@ def call(pipeline: Any) -> None:
 
 
 def test_what_the_management_library_reports_belongs_to_the_hardware() -> None:
-    reported = SimpleNamespace(
-        facts={"power_limit_w": 700}, surroundings="driver 1", read=lambda: None
-    )
+    reported = SimpleNamespace(facts={"power_limit_w": 700}, driver="1", read=lambda: None)
     cuda = FakeCuda()
     cuda.properties.uuid = "1234"
     device = CudaDevice(cuda=cuda, nvml={"1234": reported}.get)  # type: ignore[arg-type]

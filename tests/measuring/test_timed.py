@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from fixtures.devices import Watch
 from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds
@@ -71,7 +72,7 @@ def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(
 def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(
     bench: TimedBench,
 ) -> None:
-    class Hot:
+    class Hot(Watch):
         def disturbance(self) -> str | None:
             return "it was hot"
 

@@ -32,7 +32,7 @@ from fixtures.worker.protocol import (
     Trying,
     send_answer,
 )
-from fixtures.worker.running import Control, Running
+from fixtures.worker.running import Running
 from fixtures.workloads import WORKLOADS
 from tests.support import fits
 from tests.support.simulated_runs import small
@@ -75,7 +75,7 @@ class Answered(Running):
 
     def __init__(self, channel: Connection) -> None:
         self.channel, self._scenario, self._limit_s = channel, "", 60.0
-        self._control = Control(channel, None)
+        self._side = None
 
     def close(self) -> None:
         """Nothing to end."""
