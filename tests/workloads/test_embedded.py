@@ -20,7 +20,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.image_checks import check_images
 from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, default_workloads, storybook, storybook_dit
-from fixtures.workloads.byte_tokenizer import T5_SPECIAL
+from fixtures.workloads.made_tokenizers import T5_SPECIAL
 from fixtures.workloads.storybook.classifier import ASKED_BY_THE_GOAL, stored_classifier
 from fixtures.workloads.storybook.workload import FURTHER
 from tests.metrics.cases import case
