@@ -20,7 +20,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.image_limits import harmless_variation, limits
 from fixtures.verdicts.likeness import check_images, likeness
 from fixtures.workloads import WORKLOADS, default_workloads, storybook, storybook_dit
-from fixtures.workloads.byte_tokenizer import T5_SPECIAL
+from fixtures.workloads.made_tokenizers import T5_SPECIAL
 from tests.metrics.cases import case
 
 DIT = WORKLOADS["storybook-dit"]
