@@ -265,22 +265,6 @@ def test_what_is_left_behind_is_named(switch: Callable[[], None]) -> None:
     assert seen.faults == {STATE: f"leaving it did not restore {change}"}
 
 
-def test_after_a_failure_the_technique_is_taken_back() -> None:
-    left_after = list[str]()
-
-    def give_way(**_: Any) -> None:
-        raise KeyError("unet")
-
-    def leave() -> None:
-        left_after.append("the call")
-        raise RuntimeError("what follows says less")
-
-    with pytest.raises(ScenarioError) as caught:
-        observe(fake_scenario(give_way, leave=leave), FakeDevice())
-    assert left_after == ["the call"]
-    assert str(caught.value) == "fake-tried: raised KeyError: 'unet'"
-
-
 @pytest.mark.parametrize("where", ["enter", "draw", "leave"])
 def test_what_raises_is_a_broken_scenario(where: str) -> None:
     calls = 0

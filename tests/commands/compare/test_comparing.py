@@ -195,5 +195,5 @@ def test_both_sides_are_written(compare: Compare, tmp_path: Path) -> None:
     assert head.scenarios[BF16].outcome is Outcome.REGRESSION
     assert head.scenarios[BF16].changed == ["diffusers 0.42.1 -> 0.43.0"]
     page = (folder / "report.html").read_text()
-    assert "Both sides" in page
+    assert "Base and head" in page
     assert "Head, judged against base" in page
