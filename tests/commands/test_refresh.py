@@ -18,12 +18,10 @@ from fixtures.devices.host import software_versions
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.control import VERSION
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import record_device, record_of
-from fixtures.measuring.rounds import fingerprint, timing_of
+from fixtures.measuring.recording import fingerprint, record_device, record_of, timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import SESSIONS, Entry, LatencySession
-from fixtures.records.images import Images, decoded, encoded
-from fixtures.records.likeness import FP32
+from fixtures.records.images import FP32, Images, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import CARRIED_OVER, LEAK, STATE
 from fixtures.records.run import WHOLE, RunRecord

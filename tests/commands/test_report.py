@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.commands.report import main
-from fixtures.records.at_peak import AtPeak
 from fixtures.records.codec import RecordError
-from fixtures.records.likeness import FP32, STORED, Likeness
+from fixtures.records.images import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
+from fixtures.records.record import AtPeak
 from fixtures.records.run import RESULTS, RunRecord
 from fixtures.records.timing import Interval
 from tests.support.counting import counts, host_calls

@@ -17,7 +17,7 @@ from torch._inductor.scheduler import Scheduler
 
 from fixtures.devices import compilation
 from fixtures.devices.compilation import GraphBreakError, allocated_bytes, compilation_counter
-from fixtures.records.compilation import (
+from fixtures.records.counts import (
     BREAKS,
     BUFFERS,
     CAPTURED,
@@ -29,8 +29,8 @@ from fixtures.records.compilation import (
     NODES,
     RECOMPILATIONS,
     RUNS,
+    Counts,
 )
-from fixtures.records.counts import Counts
 
 FIRST, SECOND, THIRD = "first", "second", "third"
 SIZE = 16

@@ -21,8 +21,8 @@ from fixtures.devices.torch_settings import one_thread
 from fixtures.measuring import rounds
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram
-from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
-from fixtures.measuring.rounds import fingerprint
+from fixtures.measuring.recording import fingerprint
+from fixtures.measuring.timed import FrozenOnAccelerator
 from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario

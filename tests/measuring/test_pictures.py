@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from fixtures.measuring import pictures as pictures_module
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.pictures import keep_images, record_likeness
 from fixtures.measuring.recording import new_run, record_of
-from fixtures.records.images import Images, as_stored, decoded, encoded
-from fixtures.records.likeness import FP32, FROZEN, STORED
+from fixtures.records.images import FP32, FROZEN, STORED, Images, as_stored, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.verdicts import likeness as likeness_module
 from fixtures.verdicts.likeness import has_flip, likeness
+from fixtures.worker import observations as observations_module
+from fixtures.worker.observations import keep_images, record_likeness
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import (
     IMAGES,
@@ -178,7 +177,7 @@ def test_what_nobody_can_see_is_not_shown() -> None:
 def test_without_flip_images_stand_beside_each_other_and_no_map(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for where in (likeness_module, pictures_module):
+    for where in (likeness_module, observations_module):
         monkeypatch.setattr(where, "has_flip", lambda: False)
     record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record(keep=True)
     assert [one.flip for one in record.likeness[FP32]] == [None, None]

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from fixtures.measuring.control import VERSION
+from fixtures.measuring.recording import fingerprint, reference_label, timing_of
 from fixtures.measuring.rounds import (
     DISTURBED_CAP,
     ROUNDS_S,
@@ -21,11 +22,8 @@ from fixtures.measuring.rounds import (
     Round,
     alternating_rounds,
     concurrent_rounds,
-    fingerprint,
     one_core,
     plan_of,
-    reference_label,
-    timing_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing

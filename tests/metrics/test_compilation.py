@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fixtures.metrics.compilation import METRIC
-from fixtures.records.compilation import (
+from fixtures.records.counts import (
     BREAKS,
     BUFFERS,
     FIRST,
@@ -18,8 +18,10 @@ from fixtures.records.compilation import (
     LORA,
     RECOMPILATIONS,
     RUNS,
+    Counts,
+    Number,
+    Row,
 )
-from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import ComparedFigure, Sides

@@ -25,13 +25,12 @@ from fixtures.metrics.images import (
     judge_likeness,
     judge_similarity,
 )
+from fixtures.records.baseline_store import stored_images
 from fixtures.records.baselines import read_baseline
-from fixtures.records.images import Images, as_bytes
-from fixtures.records.likeness import FP32, FROZEN, STORED, Likeness
+from fixtures.records.images import FP32, FROZEN, STORED, Images, Likeness, as_bytes
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.software import installation
-from fixtures.records.stored_images import stored_images
 from fixtures.settings import REPOSITORY
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.compared import Sides

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fixtures.metrics.peak_memory import MATERIAL, MEMORY_TOLERANCES, METRIC, judge_peak_memory
-from fixtures.records.at_peak import AtPeak
 from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.record import AtPeak
 from fixtures.records.units import GIB, MemorySource
 from fixtures.verdicts.limits import Limits
 from tests.metrics.cases import case

@@ -135,8 +135,6 @@ BY_TYPE += [
                 lambda records: {record.id: record for record in records}
             ),
             notes=st.lists(NAMES, unique=True, max_size=3),
-            position=st.just(0),
-            noted_at=st.just({}),
         ),
     )
 ]

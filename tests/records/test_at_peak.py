@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fixtures.records.at_peak import START, AtPeak, PeakRecorder
+from fixtures.records.record import START, AtPeak, PeakRecorder
 
 
 def test_the_peak_has_its_phase_and_who_holds_what_was_not_let_go_before() -> None:

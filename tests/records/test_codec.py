@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.records import baselines
-from fixtures.records.at_peak import AtPeak
 from fixtures.records.baselines import StagedEntry
 from fixtures.records.codec import STRICT, Codec, RecordError
 from fixtures.records.fit import FITS
 from fixtures.records.merging import MESSAGE, Message
+from fixtures.records.record import AtPeak
 from fixtures.records.run import RESULTS
 from fixtures.records.timing import Interval
 from tests.records.strategies import of_type
@@ -96,13 +96,6 @@ def test_what_numpy_computed_is_written_as_a_plain_number(value: Any) -> None:
     run = run_record(scenario_record("fp16", ssim=value, component_peak_bytes=peaks))
     again = RESULTS.load(RESULTS.dump(run), "here").scenarios["storybook-fp16"]
     assert (again.ssim, again.peak_bytes) == (value, 7)
-
-
-def test_where_a_worker_met_a_note_is_no_part_of_the_results() -> None:
-    run = run_record(position=3)
-    run.note("a note")
-    again = RESULTS.load(RESULTS.dump(run), "here")
-    assert (again.position, again.noted_at) == (0, {})
 
 
 def record_types(of: Any) -> Iterator[type]:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from fixtures.records.baseline_store import as_differences, stored_images
 from fixtures.records.baselines import Entry
 from fixtures.records.images import PREFIX, Images, encoded
-from fixtures.records.stored_images import as_differences, stored_images
 from tests.support.runs import entry
 
 WIDE = settings(max_examples=40, deadline=None, derandomize=True, database=None)

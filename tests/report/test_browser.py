@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from fixtures.records.fit import Fits
-from fixtures.records.images import encoded
-from fixtures.records.likeness import FP32
+from fixtures.records.images import FP32, encoded
 from fixtures.records.outcome import Outcome
 from fixtures.report.comparison import Comparison
 from fixtures.report.fit import COLUMNS, fit_page

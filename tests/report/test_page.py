@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from fixtures.metrics.latency_verdicts import LATENCY
-from fixtures.records.at_peak import AtPeak
 from fixtures.records.counts import OPERATIONS
-from fixtures.records.images import encoded
-from fixtures.records.likeness import FP32, STORED, Likeness
+from fixtures.records.images import FP32, STORED, Likeness, encoded
 from fixtures.records.outcome import Outcome, Remedy
+from fixtures.records.record import AtPeak
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import Comparison, Finding

@@ -11,8 +11,7 @@ import pytest
 
 from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.latency_verdicts import ELSEWHERE
-from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS
-from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS
+from fixtures.records.counts import BREAKS, FLOPS, GRAPHS, KERNELS, LAUNCHES, OPERATIONS, TOTALS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval

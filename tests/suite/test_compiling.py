@@ -13,8 +13,7 @@ from fixtures.commands.bisect.__main__ import parsed as bisected
 from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.compilation import FIRST, GRAPHS, GUARDS, RUNS
-from fixtures.records.counts import Counts, Number, Row
+from fixtures.records.counts import FIRST, GRAPHS, GUARDS, RUNS, Counts, Number, Row
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.selecting import compiles_twins, is_asked_for

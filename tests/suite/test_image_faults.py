@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from fixtures.devices import Device, open_device
 from fixtures.devices.phases import denoiser
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.pictures import record_likeness
 from fixtures.metrics import images as image_metric
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.images import Images
@@ -24,6 +23,7 @@ from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.verdicts.case import Case
+from fixtures.worker.observations import record_likeness
 from tests.support.fake_scenarios import observation, observations_on
 from tests.support.negative_controls import configured
 

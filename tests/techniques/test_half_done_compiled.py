@@ -19,7 +19,7 @@ from fixtures.devices.compilation import CompilationCounter, compilation_counter
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.phases import denoiser
 from fixtures.devices.torch_settings import one_thread
-from fixtures.records.compilation import RUNS
+from fixtures.records.counts import RUNS
 from fixtures.techniques import CATALOGUE, compiling
 from fixtures.techniques.registry import models
 from fixtures.workloads import Workload

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.records.likeness import FP32, STORED, Likeness
+from fixtures.records.images import FP32, STORED, Likeness
 from fixtures.scenarios import find_scenario
 from fixtures.verdicts import image_limits as module
 from fixtures.verdicts.image_limits import (

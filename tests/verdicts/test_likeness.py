@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.images import Images
-from fixtures.records.likeness import Likeness
+from fixtures.records.images import Images, Likeness
 from fixtures.verdicts import likeness as module
 from fixtures.verdicts.likeness import (
     BrokenImageError,

@@ -13,7 +13,7 @@ from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
 from fixtures.worker import tasks
 from fixtures.worker.protocol import Opening, Task
-from fixtures.worker.sampling import across_environments
+from fixtures.worker.sampling import time_pair
 from tests.measuring.timed_bench import TimedBench
 from tests.support.fake_scenarios import fake_scenario
 from tests.support.fake_timed import FakeTimed
@@ -52,7 +52,7 @@ def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left_whatever_f
 
 
 def across(base: FakeTimed, head: FakeTimed, *, shares_core: bool = False) -> Timing:
-    return across_environments(SCENARIO, PLAN, base, head, shares_core=shares_core)
+    return time_pair(SCENARIO, PLAN, base, head, shares_core=shares_core)
 
 
 @pytest.mark.parametrize("shares_core", [False, True])

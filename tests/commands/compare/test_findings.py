@@ -10,9 +10,9 @@ from fixtures.commands.compare.comparing import Compared, figures_of, not_run
 from fixtures.commands.compare.findings import findings_of
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.values import VALUES
-from fixtures.records.at_peak import AtPeak
 from fixtures.records.counts import BYTES_MOVED, FLOPS, TOTALS, Counts
 from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.record import AtPeak
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.records.units import GIB
 from fixtures.report.comparison import Finding

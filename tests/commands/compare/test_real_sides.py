@@ -26,7 +26,7 @@ from fixtures.verdicts.limits import Limits
 from fixtures.worker import tasks
 from fixtures.worker.client import Worker
 from fixtures.worker.protocol import Action, Opening, Task
-from fixtures.worker.sampling import across_environments
+from fixtures.worker.sampling import time_pair
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import twin_of
 from tests.support.answers import answer_to
@@ -197,7 +197,7 @@ def test_each_side_is_timed_with_its_own_packages(
     sound, twice = side("head"), side("twice")
     for base, head, sign in ((sound, twice, 1), (twice, sound, -1)):
         pair = base.timed(SDPA), head.timed(SDPA)
-        timing = across_environments(SDPA, Plan(2, 1), *pair, shares_core=shares_core)
+        timing = time_pair(SDPA, Plan(2, 1), *pair, shares_core=shares_core)
         assert [len(group.reference_s) for group in timing.groups] == [references] * 2
         assert sign * timing.sample.log_ratio > math.log(1.3)
 
@@ -209,7 +209,7 @@ def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_respo
     offload = find_scenario("storybook", "sequential_cpu_offload")
     base, head = side("base").timed(offload), side("head").timed(offload)
     with pytest.raises(ScenarioError) as caught:
-        across_environments(offload, Plan(groups=1, pairs=1), base, head, shares_core=False)
+        time_pair(offload, Plan(groups=1, pairs=1), base, head, shares_core=False)
     assert caught.value.side == "base"
     assert caught.value.scenario == offload.id
     assert not side("base").recording(SDPA).record.verdicts
