@@ -2,9 +2,9 @@
 
 import pytest
 
-from fixtures.records.run import ScenarioRecord
+from fixtures.records.run import FAILS, NOT_COMPARED, ScenarioRecord
 from fixtures.scenarios import Scenario
-from fixtures.suite.claims import FAILS, NOT_COMPARED, Claims
+from fixtures.suite.claims import Claims
 from fixtures.suite.session import PerfSession
 
 pytestmark = pytest.mark.last

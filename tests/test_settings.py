@@ -110,14 +110,8 @@ def test_a_value_that_is_none_is_refused(option: str, values: list[str], words: 
         assert refusal(**{f"perf_{option}": value}) == f"--perf-{option} {value!r} {words}"
 
 
-@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
-def test_a_profile_that_nothing_would_use_is_refused(device: str) -> None:
-    assert "add --perf-device simulated" in refusal(perf_device=device, perf_profile="t4")
-
-
-def test_a_reason_that_cannot_be_stored_is_refused_before_anything_is_measured() -> None:
-    refused = refusal(perf_update_baselines=True, perf_reason="torch \udcff")
-    assert refused.startswith("--perf-reason is not UTF-8")
+def test_a_profile_that_nothing_would_use_is_refused() -> None:
+    assert "add --perf-device simulated" in refusal(perf_device="auto", perf_profile="t4")
 
 
 def test_new_baselines_need_a_reason_which_is_for_nothing_else() -> None:
@@ -153,9 +147,7 @@ def test_an_empty_value_is_never_taken_for_none_at_all(option: Option, empty: An
     )
 
 
-def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "baselines"
     assert Settings.parse(given_options(perf_baselines=str(path))).baselines == path
     assert not path.exists()
@@ -163,12 +155,6 @@ def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(
     assert refusal(perf_baselines=str(path)) == (
         f"--perf-baselines {path} is a file; give a folder."
     )
-
-    def refuse(path: Path) -> bool:
-        raise OSError(36, "File name too long")
-
-    monkeypatch.setattr(Path, "exists", refuse)
-    assert refusal() == "--perf-baselines cannot be used (File name too long); give a folder."
 
 
 @pytest.mark.parametrize(

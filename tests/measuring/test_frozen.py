@@ -118,9 +118,7 @@ def _forget(path: Path, name: str) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "not JSON": lambda folder: (folder / "unet/config.json").write_text("{"),
     "no value": lambda folder: _forget(folder / "scheduler/scheduler_config.json", "beta_end"),
-    "no weights": lambda folder: (folder / "text_encoder/model.safetensors").unlink(),
     "truncated weights": lambda folder: (
         folder / "vae/diffusion_pytorch_model.safetensors"
     ).write_bytes(b"\x00" * 100),

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fixtures.records.baseline_store import as_differences, stored_images
 from fixtures.records.baselines import Entry
-from fixtures.records.images import PREFIX, Images, encoded
+from fixtures.records.images import Images, encoded
 from tests.support.runs import entry
 
 WIDE = settings(max_examples=40, deadline=None, derandomize=True, database=None)
@@ -80,18 +79,3 @@ def test_images_are_whole_without_fp32_s_or_of_another_shape_and_what_has_none_h
     assert with_fp32["fp16"].has_images
     assert same(with_fp32, {"fp16": OTHER, "small": OTHER[:, :4]})
     assert stored_images(with_fp32, "bf16") is stored_images(with_fp32, "sdpa") is None
-
-
-def test_what_cannot_be_read_is_refused_with_the_reason() -> None:
-    sound = as_differences({"fp32": whole(ONE), "fp16": whole(OTHER)}, {})
-    with pytest.raises(ValueError, match="difference from is not stored"):
-        stored_images({"fp16": sound["fp16"]}, "fp16")
-    with pytest.raises(ValueError, match="difference from is not stored"):
-        stored_images({**sound, "fp32": entry()}, "fp16")
-    broken = replace(sound["fp16"], differences=(f"{PREFIX}AAAA",))
-    with pytest.raises(ValueError, match="cannot be read"):
-        stored_images({**sound, "fp16": broken}, "fp16")
-    with pytest.raises(ValueError, match="cannot be read"):
-        as_differences({**sound, "fp16": broken, "fp32": whole(THIRD)}, {**sound, "fp16": broken})
-    with pytest.raises(ValueError, match="fp32's images"):
-        stored_images({**sound, "fp32": whole(ONE[:, :4])}, "fp16")

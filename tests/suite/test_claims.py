@@ -13,8 +13,9 @@ from fixtures.measuring.observation import Observation
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import FAILS, HOLDS, NOT_COMPARED
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.suite.claims import FAILS, HOLDS, NOT_COMPARED, Claims, Compared
+from fixtures.suite.claims import Claims, Compared
 from fixtures.suite.measurements import Measurements
 from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice

@@ -83,9 +83,7 @@ ON_REQUEST, TWIN, MARKED, COMPILES = "on request", "twin", "marked", "compiles"
     ("technique", "given", "keyword", "asked"),
     [
         ("torch_compile", {COMPILES}, "", True),
-        ("torch_compile", set(), "", True),
         ("torch_compile", {ON_REQUEST, COMPILES}, "", False),
-        ("torch_compile", {ON_REQUEST}, "", False),
         ("torch_compile", {ON_REQUEST, MARKED, COMPILES}, "", True),
         ("torch_compile", {ON_REQUEST, MARKED}, "", False),
         ("torch_compile", {ON_REQUEST}, "x-torch_compile]", True),
@@ -109,7 +107,6 @@ def test_what_takes_minutes_is_asked_for_by_name(
     [
         ("compilation", (), True, True),
         (" compilation ", ("storybook",), True, False),
-        ("compilation", ("storybook", "flux-twin"), True, True),
         ("not compilation", (), False, False),
         ("", ("flux-twin",), False, False),
     ],

@@ -123,13 +123,6 @@ def test_a_run_that_lost_a_worker_fails_and_says_so(recorded: tuple[Path, str]) 
     assert "Traceback" not in result.stdout + result.stderr
 
 
-def test_the_first_failure_ends_the_run_with_what_was_found(recorded: tuple[Path, str]) -> None:
-    result = _run(recorded[0], *TWO, "-x", **FAULTS)
-    assert result.returncode == pytest.ExitCode.INTERRUPTED, result.stdout
-    assert "stopping after 1 failures" in result.stdout
-    assert " judged: " in result.stdout
-
-
 def test_without_xdist_the_suite_runs_as_ever(recorded: tuple[Path, str]) -> None:
     result = _run(recorded[0], "-p", "no:xdist", "-k", "[storybook-bf16] and not test_latency")
     assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr

@@ -1,4 +1,4 @@
-"""A misspelt -k is told which names come close; shards together run everything once."""
+"""A workload that does not run says how it does; shards together run everything once."""
 
 from __future__ import annotations
 
@@ -9,30 +9,8 @@ from typing import Any
 import pytest
 
 from fixtures.scenarios import covering, groups_of, left_out, scenarios
-from fixtures.settings import Settings
-from fixtures.suite.selecting import in_shard, selected, suggestions
+from fixtures.suite.selecting import in_shard, selected
 from tests.suite.test_judged import run
-
-FOUND = scenarios(["storybook"])
-
-
-@pytest.mark.parametrize(
-    ("keyword", "meant"),
-    [
-        ("[storybook-sdap]", "storybook-sdpa"),
-        ("chanels_last", "channels_last"),
-        ("not [storybook-bf61] and test_latency", "storybook-bf16"),
-        ("zzz", ""),
-    ],
-)
-def test_the_closest_names_are_given_and_where_none_is_close_the_list(
-    keyword: str, meant: str
-) -> None:
-    sentence = suggestions(keyword, FOUND, Settings(device="cpu"))
-    assert sentence.startswith(f"-k {keyword!r} selects no scenario")
-    assert ("; did you mean " in sentence) == bool(meant)
-    assert meant in sentence
-    assert "--collect-only" in sentence
 
 
 @pytest.mark.parametrize(

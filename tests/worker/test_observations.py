@@ -1,4 +1,4 @@
-"""What images are like: fp32's, the frozen reference's, the stored ones."""
+"""What a worker shows is asked for once; and what images are like."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from fixtures.devices import Device
 from fixtures.measuring.observation import Observation
 from fixtures.measuring.recording import new_run, record_of
 from fixtures.records.images import FP32, FROZEN, STORED, Images, as_stored, decoded, encoded
@@ -183,3 +184,42 @@ def test_without_flip_images_stand_beside_each_other_and_no_map(
     assert [one.flip for one in record.likeness[FP32]] == [None, None]
     assert record.stored_images
     assert record.flip_maps == {}
+
+
+# Observations
+
+
+def test_an_observation_is_made_once_and_what_failed_fails_again_but_for_an_interrupt() -> None:
+    made: list[str] = []
+
+    def observer(scenario: Scenario, device: Device) -> Observation:
+        made.append(scenario.id)
+        if scenario.id == "fake-broken":
+            raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
+        if scenario.id == "fake-stopped":
+            raise KeyboardInterrupt
+        return observation(scenario.id)
+
+    observations = observations_on(FakeDevice(), observer)
+    broken, sound, stopped = (fake_scenario(print, name) for name in ("broken", "sound", "stopped"))
+    for ask in (observations.get, observations.active, observations.images):
+        with pytest.raises(ScenarioError, match="fake-broken: ran out of memory"):
+            ask(broken)
+    assert observations.active(sound) is observations.get(sound)
+    assert observations.get(sound).scenario == "fake-sound"
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            observations.get(stopped)
+    assert made == ["fake-broken", "fake-sound", "fake-stopped", "fake-stopped"]
+
+
+def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing() -> None:
+    scenario = fake_scenario(print)
+    inactive = observation(scenario.id, inactive="the UNet is in fp32")
+    observations = observations_on(FakeDevice(), lambda scenario, device: inactive)
+    assert observations.get(scenario).inactive == "the UNet is in fp32"
+    for ask in (observations.active, observations.images):
+        with pytest.raises(ScenarioError) as caught:
+            ask(scenario)
+        assert caught.value.outcome is Outcome.NOT_ACTIVE
+        assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"
