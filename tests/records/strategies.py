@@ -47,8 +47,8 @@ BY_TYPE: list[tuple[Any, st.SearchStrategy[Any]]] = [
 
 def of_type(hint: Any) -> st.SearchStrategy[Any]:
     """Whatever a field of this type may hold."""
-    for known, strategy in BY_TYPE:
-        if hint == known:
+    for type_, strategy in BY_TYPE:
+        if hint == type_:
             return strategy
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is None:

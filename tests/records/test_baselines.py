@@ -31,9 +31,9 @@ def test_sessions_are_of_one_kind_where_all_facts_are_the_same() -> None:
 def test_a_stored_baseline_of_this_repository_is_sound_and_in_the_one_text_form(
     path: Path,
 ) -> None:
-    found = read_baseline(path, device_key=path.parent.name, workload=path.stem)
-    assert found.scenarios
-    assert found.text() == path.read_text(encoding="utf-8")
+    baseline = read_baseline(path, device_key=path.parent.name, workload=path.stem)
+    assert baseline.scenarios
+    assert baseline.text() == path.read_text(encoding="utf-8")
 
 
 def test_there_are_baselines_in_this_repository() -> None:

@@ -58,7 +58,7 @@ def batches() -> st.SearchStrategy[Images]:
     """A few small images of whole numbers of 255ths, whatever their content."""
     shapes = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9), st.just(3))
     pixels = shapes.flatmap(lambda shape: arrays(np.uint8, shape))
-    return pixels.map(lambda one: one.astype(np.float32) / 255)
+    return pixels.map(lambda batch: batch.astype(np.float32) / 255)
 
 
 @WIDE
@@ -99,9 +99,9 @@ def test_a_large_image_is_averaged_down_by_a_whole_factor(factor: int) -> None:
 def two_batches() -> st.SearchStrategy[tuple[Images, Images]]:
     """Two of the same shape."""
     return batches().flatmap(
-        lambda one: st.tuples(
-            st.just(one),
-            arrays(np.uint8, one.shape).map(lambda other: other.astype(np.float32) / 255),
+        lambda batch: st.tuples(
+            st.just(batch),
+            arrays(np.uint8, batch.shape).map(lambda other: other.astype(np.float32) / 255),
         )
     )
 
@@ -110,9 +110,9 @@ def two_batches() -> st.SearchStrategy[tuple[Images, Images]]:
 @given(pair=two_batches())
 def test_an_image_comes_back_from_its_difference_as_it_was(pair: tuple[Images, Images]) -> None:
     images, reference = pair
-    found = decoded_difference(encoded_difference(images, reference), reference)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, images)
+    decoded_images = decoded_difference(encoded_difference(images, reference), reference)
+    assert decoded_images.dtype == np.float32
+    assert np.array_equal(decoded_images, images)
 
 
 def test_a_difference_is_of_eight_bits_on_both_sides_and_of_equal_images_next_to_nothing() -> None:

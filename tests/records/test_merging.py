@@ -55,13 +55,13 @@ def test_claims_add_up_and_notes_stand_once() -> None:
 
 
 def test_the_device_is_taken_over_and_another_one_is_noted() -> None:
-    known = RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")
+    on_device = RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")
     # A worker without a test knows no device.
-    run = merged([RunRecord(), known, RunRecord("nvidia-l4")])
+    run = merged([RunRecord(), on_device, RunRecord("nvidia-l4")])
     (note,) = run.notes
     assert note.startswith("parts of this run differ (device nvidia-h200 -> nvidia-l4, memory_gib")
     run.notes = []
-    assert run == known
+    assert run == on_device
 
 
 def test_shards_become_one_run_in_the_order_given() -> None:
@@ -70,7 +70,7 @@ def test_shards_become_one_run_in_the_order_given() -> None:
         scenario_record("bf16"), scenario_record("fp32"), recorded_at="2026-01-31T10:00"
     )
     whole = merged([late, early])
-    assert [one.technique for one in whole.scenarios.values()] == ["fp16", "bf16", "fp32"]
+    assert [record.technique for record in whole.scenarios.values()] == ["fp16", "bf16", "fp32"]
     assert (whole.recorded_at, whole.commit) == ("2026-01-31T10:00", "abc")
     assert merged([]) == RunRecord()
 
@@ -103,8 +103,8 @@ def test_what_workers_found_is_put_into_an_order_and_what_they_staged_is_by_thei
     workers, run = Workers(), RunRecord()
     for name in ("gw10", "gw2"):
         staged = StagedEntry("cpu", "storybook", name, entry())
-        found = run_record(scenario_record(name))
-        workers.ended(name, MESSAGE.dump(Message(found, staged=(staged,))))
-    assert [one.technique for one in workers.staged] == ["gw2", "gw10"]
+        run_of_worker = run_record(scenario_record(name))
+        workers.ended(name, MESSAGE.dump(Message(run_of_worker, staged=(staged,))))
+    assert [record.technique for record in workers.staged] == ["gw2", "gw10"]
     workers.merge_into(run, ["storybook-gw10", "storybook-gw2"])
     assert list(run.scenarios) == ["storybook-gw10", "storybook-gw2"]

@@ -17,7 +17,7 @@ from tests.support.runs import entry
 
 WIDE = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 NAMES = ("fp32", "fp16", "bf16")
-BATCHES = arrays(np.uint8, (2, 5, 4, 3)).map(lambda one: one.astype(np.float32) / 255)
+BATCHES = arrays(np.uint8, (2, 5, 4, 3)).map(lambda stored: stored.astype(np.float32) / 255)
 GENERATOR = np.random.default_rng(0)
 ONE, OTHER, THIRD = GENERATOR.integers(0, 256, (3, 1, 8, 8, 3)).astype(np.float32) / 255
 
@@ -29,9 +29,10 @@ def whole(images: Images) -> Entry:
 
 def same(entries: Mapping[str, Entry], drawn: Mapping[str, Images]) -> bool:
     """Whether the entries hold these images to the bit."""
-    found = {name: stored_images(entries, name) for name in drawn}
+    images_of = {name: stored_images(entries, name) for name in drawn}
     return all(
-        images is not None and np.array_equal(images, drawn[name]) for name, images in found.items()
+        images is not None and np.array_equal(images, drawn[name])
+        for name, images in images_of.items()
     )
 
 
@@ -49,13 +50,13 @@ def test_every_image_is_what_was_drawn_last_whatever_is_recorded_in_what_order(
     new = {name: whole(images) for name, images in further.items()}
     after = as_differences({**before, **new}, before)
     assert same(after, {**drawn, **further})
-    for name, one in after.items():
+    for name, stored in after.items():
         is_whole = name == "fp32" or "fp32" not in after
-        assert bool(one.images) == is_whole
-        assert bool(one.differences) != is_whole
+        assert bool(stored.images) == is_whole
+        assert bool(stored.differences) != is_whole
         unchanged = name not in new and ("fp32" not in new)
         if unchanged:
-            assert one is before[name]
+            assert stored is before[name]
 
 
 def test_the_others_are_written_anew_only_where_fp32_s_image_is_another_one() -> None:

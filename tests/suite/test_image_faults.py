@@ -70,7 +70,7 @@ class Fault:
             record,
             scenario,
             observations_on(device, self.observed),
-            lambda one: STORE.images("cpu", one.stored_as, one.technique.id),
+            lambda scenario: STORE.images("cpu", scenario.stored_as, scenario.technique.id),
         )
         case = Case(
             scenario.id,
@@ -184,7 +184,7 @@ def test_a_fault_is_seen_and_named(name: str) -> None:
     fault, sentences = FAULTS[name]
     failed = [v.sentence for v in fault.verdicts() if v.outcome is Outcome.REGRESSION]
     for sentence in sentences:
-        assert any(sentence in one for one in failed), failed
+        assert any(sentence in text for text in failed), failed
 
 
 @pytest.mark.parametrize(

@@ -184,9 +184,9 @@ def test_the_report_of_an_empty_shard_merges_with_the_others(tmp_path: Path) -> 
     parts = [str(folder / "results.json") for folder in reports.values()]
     merged = tmp_path / "merged"
     assert main(["--merge", *parts, "--perf-report", str(merged)]) == 0
-    found = RESULTS.read(merged / "results.json")
-    assert list(found.scenarios) == ["storybook-bf16"]
-    assert found.device_key == fake_bench.KEY
+    whole = RESULTS.read(merged / "results.json")
+    assert list(whole.scenarios) == ["storybook-bf16"]
+    assert whole.device_key == fake_bench.KEY
 
 
 def test_what_no_shard_has_is_a_mistake(tmp_path: Path) -> None:

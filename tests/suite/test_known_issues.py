@@ -79,8 +79,8 @@ def test_a_refresh_records_the_others(tmp_path: Path) -> None:
     ids=str,
 )
 def test_it_is_known_of_releases(versions: Mapping[str, str], is_known: bool) -> None:
-    found = known_issue("flux-group_offload_leaf", {**NEW, **versions})
-    assert (found is not None) == is_known
+    issue = known_issue("flux-group_offload_leaf", {**NEW, **versions})
+    assert (issue is not None) == is_known
     assert known_issue("flux-group_offload_block", {**NEW, **versions}) is None
     assert known_issue("flux-group_offload_leaf", {"diffusers": "0.36.0"}) is None
 

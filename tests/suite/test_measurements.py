@@ -80,10 +80,10 @@ class Bench:
         return Case(scenario.id, stored, {}, hardware=HARDWARE, timing=timed)
 
     def _stored_images(self, scenario: Scenario) -> Images | None:
-        found = self.stored_images.get(scenario.technique.id)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        images = self.stored_images.get(scenario.technique.id)
+        if isinstance(images, Exception):
+            raise images
+        return images
 
     def _sample(self, scenario: Scenario, plan: Plan) -> Timing:
         self.log.append(f"sample {scenario.technique.id}")
@@ -102,15 +102,14 @@ class Bench:
 
 def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
     bench = Bench(ratios=(1.08, 1.0, 1.0, 1.0, 1.0))
-    found = [bench.measurements.timed(SCENARIO) for _ in range(2)]
-    (record, verdicts), again = found
+    (record, verdicts), again = [bench.measurements.timed(SCENARIO) for _ in range(2)]
     assert again == (record, verdicts)
     _, *taken, observed, for_the_speedup = bench.log
     assert taken == ["sample vae_tiling"] * len(taken)
     assert len(taken) == len(record.timings) > 1
     assert (observed, for_the_speedup) == ("observe fp32", "sample fp32")
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS]
-    assert record.wall_ms == statistics.median(one.wall_ms for one in record.timings)
+    assert record.wall_ms == statistics.median(timing_.wall_ms for timing_ in record.timings)
     assert record.speedup is not None
 
 

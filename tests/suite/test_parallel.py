@@ -88,7 +88,9 @@ def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_wor
         if line.startswith("[gw") and "[storybook" in line:
             name = line.rpartition("[")[2].partition("]")[0]
             workers.setdefault(groups[name], set()).add(line[:5])
-    assert workers.keys() == {groups[one.id] for one in matrix if not one.technique.on_request}
+    assert workers.keys() == {
+        groups[scenario.id] for scenario in matrix if not scenario.technique.on_request
+    }
     assert all(len(names) == 1 for names in workers.values()), workers
     assert len(set.union(*workers.values())) == 2
 
@@ -130,15 +132,15 @@ def test_without_xdist_the_suite_runs_as_ever(recorded: tuple[Path, str]) -> Non
 
 
 def test_techniques_that_are_compared_are_one_group_and_the_reference_joins_none() -> None:
-    found = scenarios(["storybook"])
-    groups = groups_of(found)
-    assert groups.keys() == {one.id for one in found}
-    for one in found:
-        for claim in one.technique.claims:
-            other = one.with_technique(claim.than)
+    matrix = scenarios(["storybook"])
+    groups = groups_of(matrix)
+    assert groups.keys() == {scenario.id for scenario in matrix}
+    for scenario in matrix:
+        for claim in scenario.technique.claims:
+            other = scenario.with_technique(claim.than)
             if other.id in groups and not other.is_reference:
-                assert groups[one.id] == groups[other.id]
-    reference = found[0].reference.id
+                assert groups[scenario.id] == groups[other.id]
+    reference = matrix[0].reference.id
     assert [name for name, group in groups.items() if group == reference] == [reference]
     assert len(set(groups.values())) > 10
 

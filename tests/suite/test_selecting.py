@@ -50,14 +50,17 @@ def test_a_covering_part_has_each_technique_and_each_workload() -> None:
 def test_every_scenario_is_in_one_shard_with_what_it_is_compared_with(of: int) -> None:
     matrix = scenarios(["storybook", "storybook-256", "sd15"])
     items: Any = [
-        *(SimpleNamespace(callspec=SimpleNamespace(params={"scenario": one})) for one in matrix),
+        *(
+            SimpleNamespace(callspec=SimpleNamespace(params={"scenario": scenario}))
+            for scenario in matrix
+        ),
         SimpleNamespace(),  # of no scenario
     ]
     shards = [in_shard(items, matrix, number, of) for number in range(1, of + 1)]
     assert sorted(items.index(item) for shard in shards for item in shard) == [*range(len(items))]
     assert items[-1] in shards[0]
     group_of = groups_of(matrix)
-    groups = [{group_of[one.id] for one in selected(shard)} for shard in shards]
+    groups = [{group_of[scenario.id] for scenario in selected(shard)} for shard in shards]
     assert sum(map(len, groups)) == len({*group_of.values()}), "no group is in two shards"
     assert max(map(len, groups)) - min(map(len, groups)) <= 1
 

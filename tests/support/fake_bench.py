@@ -164,10 +164,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # What was measured of real images says nothing of these.
     PATCH.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
 
-    if known := os.environ.get("FAKE_KNOWN"):
+    if scenario := os.environ.get("FAKE_KNOWN"):
         from fixtures.suite.known_issues import KnownIssue
 
-        issue = KnownIssue(known, {"torch": ">=2"}, IDLE, ISSUE)
+        issue = KnownIssue(scenario, {"torch": ">=2"}, IDLE, ISSUE)
         PATCH.setattr("fixtures.suite.known_issues.KNOWN_ISSUES", [issue])
 
 

@@ -91,10 +91,10 @@ def scenario_record(
 
 def run_record(*records: ScenarioRecord, **fields: Any) -> RunRecord:
     """A run on the CPU that met these scenarios, with these fields."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "device_key": "cpu",
         "hardware": HARDWARE,
         "software": SOFTWARE,
         "scenarios": {record.id: record for record in records},
     }
-    return RunRecord(**{**known, **fields})
+    return RunRecord(**{**defaults, **fields})

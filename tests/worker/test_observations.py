@@ -54,10 +54,10 @@ class Drawn:
         return observation(scenario.id, images=images)
 
     def _stored(self, scenario: Scenario) -> Images | None:
-        found = self.stored.get(scenario.technique.id)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        images = self.stored.get(scenario.technique.id)
+        if isinstance(images, Exception):
+            raise images
+        return images
 
     def record(self, *, of_fp32: bool = False, keep: bool = False) -> ScenarioRecord:
         scenario: FakeScenario | Scenario = self.scenario.reference if of_fp32 else self.scenario
@@ -142,7 +142,7 @@ def test_what_is_no_image_is_broken_and_nothing_is_recorded(
 def test_fp32_s_images_are_compared_with_the_stored_ones_and_not_with_its_own() -> None:
     record = Drawn(stored={"fp32": NEARLY}).record(of_fp32=True)
     assert record.likeness == {STORED: likeness(IMAGES, NEARLY)}
-    assert [one.largest for one in record.stored_apart] == [0.0, 0.0]
+    assert [image.largest for image in record.stored_apart] == [0.0, 0.0]
     assert record.ssim == 1.0
     assert FROZEN not in record.not_compared, "this workload has no frozen reference"
 
@@ -181,7 +181,7 @@ def test_without_flip_images_stand_beside_each_other_and_no_map(
     for where in (likeness_module, observations_module):
         monkeypatch.setattr(where, "has_flip", lambda: False)
     record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record(keep=True)
-    assert [one.flip for one in record.likeness[FP32]] == [None, None]
+    assert [image.flip for image in record.likeness[FP32]] == [None, None]
     assert record.stored_images
     assert record.flip_maps == {}
 

@@ -23,9 +23,9 @@ def main(names: list[str]) -> None:
     for row in rows(tried):
         answered += not row.reason
         size = f"{row.denoiser / 1e9:.2f}B" if row.denoiser else ""
-        told = row.reason or f"{row.peak_bytes / 2**30:.2f} GiB"
+        answer = row.reason or f"{row.peak_bytes / 2**30:.2f} GiB"
         repository = pipelines[row.name]["repository"]
-        print(f"| {row.name} | {repository} | {size} | {told} | {row.seconds:.0f} |", flush=True)
+        print(f"| {row.name} | {repository} | {size} | {answer} | {row.seconds:.0f} |", flush=True)
     print(f"\n{answered} of {len(tried)} are answered.")
 
 
