@@ -30,8 +30,8 @@ ROOTS = (
         f"fixtures.suite.{name}"
         for name in (
             "plugin",
+            "known_issues",
             "judging",
-            "figures",
             "claims",
             "refreshing",
         )

@@ -10,8 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.scenarios import scenarios
-from fixtures.suite.judging import CLOSE
-from fixtures.suite.known_issues import KNOWN_ISSUES, KnownIssue, known_issue
+from fixtures.suite.known_issues import CLOSE, KNOWN_ISSUES, KnownIssue, known_issue
 from fixtures.workloads import WORKLOADS
 from tests.suite.test_judged import BF16, run
 from tests.support.fake_bench import IDLE, ISSUE, KEY
