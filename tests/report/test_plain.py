@@ -171,9 +171,9 @@ def test_a_command_is_none_and_the_rest_is_left_alone(command: str) -> None:
 def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) -> None:
     """pytest prints a failure without a trace as it is."""
     words = "slower\n::error::x\x1b[31m ##[error]"
-    run = SimpleNamespace(record=lambda scenario: SimpleNamespace(keep=lambda *kept: None))
-    request = SimpleNamespace(session=SimpleNamespace(items=[]))
-    take = inspect.unwrap(judge)(request, None, run, Settings(), lambda name, value: None)
+    kept = SimpleNamespace(record=lambda scenario: SimpleNamespace(keep=lambda *verdicts: None))
+    perf = SimpleNamespace(measurements=kept, settings=Settings(), items=[])
+    take = inspect.unwrap(judge)(None, None, perf, lambda name, value: None)
     with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as said:
         take(replace(verdict("storybook-fp16", outcome), text=words))
     assert "\x1b" not in str(said.value)

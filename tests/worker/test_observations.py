@@ -202,14 +202,13 @@ def test_an_observation_is_made_once_and_what_failed_fails_again_but_for_an_inte
 
     observations = observations_on(FakeDevice(), observer)
     broken, sound, stopped = (fake_scenario(print, name) for name in ("broken", "sound", "stopped"))
-    for ask in (observations.get, observations.active, observations.images):
+    for ask in (observations.active, observations.images):
         with pytest.raises(ScenarioError, match="fake-broken: ran out of memory"):
             ask(broken)
-    assert observations.active(sound) is observations.get(sound)
-    assert observations.get(sound).scenario == "fake-sound"
+    assert observations.active(sound) is observations.active(sound)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            observations.get(stopped)
+            observations.active(stopped)
     assert made == ["fake-broken", "fake-sound", "fake-stopped", "fake-stopped"]
 
 
@@ -217,7 +216,6 @@ def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing()
     scenario = fake_scenario(print)
     inactive = observation(scenario.id, inactive="the UNet is in fp32")
     observations = observations_on(FakeDevice(), lambda scenario, device: inactive)
-    assert observations.get(scenario).inactive == "the UNet is in fp32"
     for ask in (observations.active, observations.images):
         with pytest.raises(ScenarioError) as caught:
             ask(scenario)
