@@ -7,7 +7,6 @@ import pytest
 from fixtures.commands.refresh import differences, record_entry
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, workload_of
-from fixtures.suite.refreshing import Keep
 from fixtures.suite.session import PerfSession
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.case import Case
@@ -53,7 +52,7 @@ def test_entry_has_a_scenario(perf: PerfSession) -> None:
 
 @pytest.mark.refresh
 def test_refresh(
-    scenario: Scenario, perf: PerfSession, case: Case, samples: Iterator[Timing], keep: Keep
+    scenario: Scenario, perf: PerfSession, case: Case, samples: Iterator[Timing]
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure a new entry."""
     entry = record_entry(
@@ -66,4 +65,4 @@ def test_refresh(
         case=case,
     )
     perf.run.note(differences(scenario, case.entry, entry))
-    keep(entry)
+    perf.stage(scenario, entry)

@@ -8,7 +8,6 @@ from fixtures.records.baselines import Entry
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.suite.judging import Judge
-from fixtures.suite.refreshing import Keep
 from fixtures.suite.session import PerfSession
 from fixtures.verdicts.case import Case
 
@@ -22,8 +21,8 @@ def test_compilation(compiled: ScenarioRecord, case: Case, judge: Judge) -> None
 
 @pytest.mark.refresh
 def test_refresh_compilation(
-    scenario: Scenario, case: Case, perf: PerfSession, keep: Keep, recompiled: Entry
+    scenario: Scenario, case: Case, perf: PerfSession, recompiled: Entry
 ) -> None:
     """Runs with -m compilation and --perf-update-baselines alone: measure a new entry's part."""
     perf.run.note(differences(scenario, case.entry, recompiled))
-    keep(recompiled)
+    perf.stage(scenario, recompiled)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -188,8 +187,6 @@ def _make_huge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (os.mkfifo, "cannot be read (it is not a regular file)"),
-        (lambda path: path.symlink_to("/dev/zero"), "cannot be read (it is not a regular file)"),
         (lambda path: None, "cannot be read (No such file or directory)"),
         (Path.mkdir, "cannot be read (Is a directory)"),
         (lambda path: path.write_bytes(b"\xff\xfe\x00"), "cannot be read (it is not UTF-8 text)"),

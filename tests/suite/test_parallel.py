@@ -11,7 +11,7 @@ import pytest
 from _pytest.config import Config
 
 from fixtures.scenarios import groups_of, scenarios
-from fixtures.suite.parallel import keep_together
+from fixtures.suite.parallel import pytest_cmdline_main
 from tests.suite.test_judged import run
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
@@ -158,7 +158,7 @@ def test_a_worker_that_crashed_is_never_replaced() -> None:
         ("--dist=load --tx=2*popen", "load"),
     ):
         config = Config.fromdictargs({}, ["perf_tests", *words.split()])
-        keep_together(config)
+        pytest_cmdline_main(config)
         assert config.option.maxworkerrestart == "0"
         assert config.option.dist == dist
 
