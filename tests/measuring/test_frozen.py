@@ -18,7 +18,7 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.torch_settings import one_thread
-from fixtures.measuring import rounds
+from fixtures.measuring import recording
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram
 from fixtures.measuring.recording import fingerprint
@@ -170,7 +170,7 @@ def test_the_fingerprint_changes_with_every_module_of_the_program(
 ) -> None:
     before = fingerprint.__wrapped__(PIPELINE_FOLDER)
     copied = shutil.copytree(Path(module.__file__).parent, tmp_path / "frozen")
-    monkeypatch.setattr(rounds, "PROGRAM", copied)
+    monkeypatch.setattr(recording, "PROGRAM", copied)
     assert {path.name for path in copied.glob("*.py")} - {"__init__.py"} == set(SOURCES)
     seen = {before}
     for name in SOURCES:
