@@ -228,7 +228,8 @@ def test_every_name_in_a_layer_exists() -> None:
         ("fixtures.report.page", "def f():\n    import torch", "report knows no torch"),
         (
             "fixtures.report.page",
-            "from fixtures.measuring.rounds import Planreport renders records and verdicts alone",
+            "from fixtures.measuring.rounds import Plan",
+            "report renders records and verdicts alone",
         ),
         ("fixtures.verdicts.statistics", "import pytest", "pytest stays in layer 11"),
         ("fixtures.measuring.rounds", "from pytest import fixture", "pytest stays in layer 11"),
