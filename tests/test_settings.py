@@ -110,6 +110,11 @@ def test_a_profile_that_nothing_would_use_is_refused() -> None:
     assert "add --perf-device simulated" in refusal(perf_device="auto", perf_profile="t4")
 
 
+def test_a_reason_that_cannot_be_stored_is_refused_before_anything_is_measured() -> None:
+    refused = refusal(perf_update_baselines=True, perf_reason="torch \udcff")
+    assert refused.startswith("--perf-reason is not UTF-8")
+
+
 def test_new_baselines_need_a_reason_which_is_for_nothing_else() -> None:
     sentence = refusal(perf_update_baselines=True)
     assert sentence.startswith("--perf-update-baselines needs --perf-reason TEXT")
@@ -151,6 +156,8 @@ def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(tmp_path: Path) -
     assert refusal(perf_baselines=str(path)) == (
         f"--perf-baselines {path} is a file; give a folder."
     )
+    refused = refusal(perf_baselines="x" * 300)
+    assert refused == "--perf-baselines cannot be used (File name too long); give a folder."
 
 
 @pytest.mark.parametrize(

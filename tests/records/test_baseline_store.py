@@ -130,6 +130,19 @@ def holds(store: BaselineStore, **expected: Images | None) -> bool:
     )
 
 
+def test_a_technique_s_image_is_stored_as_a_difference_and_stays_when_fp32_s_changes(
+    tmp_path: Path,
+) -> None:
+    path = store_with(tmp_path, fp16=drawn(ANOTHER), none=entry()).path(KEY, WORKLOAD)
+    assert '"images"' in text_of(path, "fp16")
+    store_with(tmp_path, fp32=drawn(ONE))
+    assert '"images"' not in text_of(path, "fp16")
+    assert '"differences"' not in text_of(path, "fp32")
+    assert holds(BaselineStore(tmp_path), fp32=ONE, fp16=ANOTHER, none=None, unknown=None)
+    store_with(tmp_path, fp32=drawn(THIRD), bf16=drawn(ONE))
+    assert holds(BaselineStore(tmp_path), fp32=THIRD, fp16=ANOTHER, bf16=ONE, none=None)
+
+
 def test_a_difference_that_cannot_be_read_is_not_written_anew(tmp_path: Path) -> None:
     path = store_with(tmp_path, fp32=drawn(ONE), fp16=drawn(ANOTHER)).path(KEY, WORKLOAD)
     head, name, tail = path.read_text().partition('"differences"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,11 @@ def test_a_wrong_field_is_refused_and_named_in_one_sentence_with_a_remedy(
     assert "nox -s refresh" in sentence
     assert sentence.isprintable()
     assert len(sentence) < 1000
+
+
+def test_the_schema_before_this_one_names_the_command_that_converts_it(tmp_path: Path) -> None:
+    path = tmp_path / f"{WORKLOAD}.json"
+    path.write_text(spoilt(json.loads(SOUND.text()), ("schema",), 3), encoding="utf-8")
+    command = f"'git show 8e25f07:fixtures/commands/convert.py | python - {tmp_path}'."
+    with pytest.raises(BaselineError, match=f"convert it with {re.escape(command)}$"):
+        read_baseline(path, device_key=KEY, workload=WORKLOAD)
