@@ -116,19 +116,12 @@ def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
         ("\n\nraise RuntimeError('two\\nlines')\n", 3, "raises RuntimeError: two lines; fix the"),
         ("def f(:\n", 1, "raises SyntaxError: "),
         (TECHNIQUE.replace("warmed", "bf16"), 5, "technique 'bf16' is declared already; give the"),
-        (TECHNIQUE * 2, 16, "technique 'warmed' is declared already; give the"),
         (TECHNIQUE.replace("warmed", "Warmed"), 5, "'Warmed' cannot name a technique or its fam"),
         (TECHNIQUE.replace('"mine"', '"mine all"'), 5, "'mine all' cannot name a technique or its"),
         (TECHNIQUE.replace("yield", "return"), 5, "'warmed' must be a generator function that"),
         (TECHNIQUE.replace('"""', "#"), 5, "technique 'warmed' has no docstring, which is its"),
         (TECHNIQUE.replace("0.99", "{'sd15': 0.9}"), 5, "has no min_ssim for other workloads; add"),
-        (
-            WORKLOAD.replace("-tiny", ""),
-            9,
-            "workload 'storybook' is declared already; take",
-        ),
-        (WORKLOAD.replace("-tiny", "/tiny"), 9, "'storybook/tiny' cannot name a workload; take"),
-        (WORKLOAD.replace("-tiny", "@tiny"), 9, "'storybook@tiny' cannot name a workload; take"),
+        (WORKLOAD.replace("-tiny", ""), 9, "workload 'storybook' is declared already; take"),
         (WORKLOAD.replace("-tiny", "_tiny"), 9, "'storybook_tiny' cannot name a workload; take"),
     ],
 )
@@ -150,23 +143,10 @@ def test_the_file_of_a_package_that_fails_is_named(tmp_path: Path) -> None:
     assert sentence.startswith(f"--perf-catalogue {wrong}, line 2 raises ZeroDivisionError: ")
 
 
-def test_a_file_that_another_catalogue_has_imported_declares_enough(tmp_path: Path) -> None:
-    own = written(tmp_path)
-    more = TECHNIQUE.replace("warmed", "besides") + "\nimport own_techniques\n"
-    load([written(tmp_path, more, "own_file.py"), own])
-    assert len(loaded()) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        *((f"{name}.py", "") for name in ("json", "fixtures", "torch", "__main__")),
-        ("own.techniques.py", "'own', as Python reads the dot)"),
-    ],
-)
-def test_the_name_of_another_module_is_refused(tmp_path: Path, name: str, words: str) -> None:
+@pytest.mark.parametrize("name", ["json.py", "fixtures.py", "__main__.py", "own.techniques.py"])
+def test_the_name_of_another_module_is_refused(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, name=name)
-    assert f"{path} has the name of another module ({words}" in refusal(path)
+    assert f"{path} has the name of another module (" in refusal(path)
 
 
 def test_two_catalogues_of_one_name_or_with_one_id_are_refused(tmp_path: Path) -> None:

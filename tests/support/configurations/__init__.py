@@ -68,12 +68,6 @@ def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
     return folder
 
 
-def class_of(library: str, written: str) -> Any:
-    """The class of a component: its name comes before the number by which equals are told apart."""
-    package = library if library in OURS else f"diffusers.pipelines.{library}"
-    return getattr(import_module(package), written.partition(" ")[0])
-
-
 def config_of(written: str | dict[str, Any]) -> Mapping[str, Any]:
     """A configuration, or the stored one of that name."""
     if not isinstance(written, str):
