@@ -6,13 +6,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import diffusers
 import numpy
 import pytest
 
-from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration.call import call_arguments, draw_with_defaults
 from fixtures.workloads.by_configuration.defaults import PROMPT, needed_inputs
 from fixtures.workloads.by_configuration.workload import workload_of_folder
@@ -123,12 +121,3 @@ def test_texts_stay_as_they_are_without_ftfy() -> None:
         patch.setitem(sys.modules, module.__name__, module)
         assert len(draw_with_defaults(module.Pipeline, module.Pipeline(), CALL)) == 0
     assert module.seen == [PROMPT]
-
-
-def test_a_package_that_the_pipeline_misses_is_named() -> None:
-    class ForgetfulPipeline:
-        def __call__(self, prompt: str) -> Any:
-            return forgotten_package.fix(prompt)  # type: ignore[name-defined]  # noqa: F821
-
-    with pytest.raises(WorkloadError, match=r"Pipeline needs forgotten_package; run `.* -m pip"):
-        draw_with_defaults(ForgetfulPipeline, ForgetfulPipeline(), CALL)
