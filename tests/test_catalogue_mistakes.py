@@ -34,7 +34,7 @@ WORKLOAD_WITH = """
 from dataclasses import replace
 from fixtures.workloads.registry import workload
 from fixtures.workloads.storybook import CALL, source
-SOUND = dict(kind="single", call=CALL, document="notes")
+SOUND = dict(kind="single", call=CALL)
 workload("storybook-tiny", **{{**SOUND, **dict({})}})(lambda *_, values=True: source)
 """
 
@@ -89,7 +89,7 @@ def test_an_argument_of_a_technique_that_is_none_is_refused(
     ("mistake", "words"),
     [
         ("kind='singel'", "kind='singel'; did you mean single?"),
-        ("documnt=''", "takes no 'documnt'; did you mean document?"),
+        ("hlaf='float16'", "takes no 'hlaf'; did you mean half?"),
         ("call=replace(CALL, steps=0)", "call.steps=0: Input should be greater than 0."),
         ("without={'fp61': 'why'}", "'fp61' in without, which is not a technique; did you mean"),
     ],

@@ -37,7 +37,6 @@ from fixtures.workloads.storybook import CALL, source
     "storybook-tiny",
     kind="single",
     call=replace(CALL, width=64, height=64, steps=2),
-    document="notes",
     default_weights=EMBEDDED,
 )
 def tiny(weights, dtype, *, values=True):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from fixtures.workloads import WORKLOADS
-from fixtures.workloads.published import FOLDER, changed
-from fixtures.workloads.sources import Source
+from fixtures.workloads.sources import FOLDER, Source, changed
 
 SOURCES = {
     name: workload.source

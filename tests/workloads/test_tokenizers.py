@@ -18,7 +18,7 @@ from fixtures.workloads.made_tokenizers import (
     byte_vocabulary,
     word_tokenizer,
 )
-from fixtures.workloads.published import published
+from fixtures.workloads.sources import published
 from fixtures.workloads.twins import SMALL
 from tests.support.small_workloads import BY_DEFAULT, small_workload
 

@@ -20,7 +20,7 @@ from fixtures.workloads.made_tokenizers import (
     byte_tokenizer,
     word_tokenizer,
 )
-from fixtures.workloads.published import published
+from fixtures.workloads.sources import published
 
 Data = dict[str, Any]
 """Components by name, and pipelines by class."""
