@@ -31,9 +31,9 @@ REFUSED = {
     "StableCascadeDecoderPipeline": "which is of a foreign library",
     # What needs a package, or weights, that no configuration names.
     "CosmosTextToWorldPipeline": "`cosmos_guardrail` is not installed",
-    "KolorsPipeline": "needs sentencepiece",
+    "KolorsPipeline": "requires the sentencepiece library",
     "OmniGenPipeline": "needs what is not installed (NameError: name 'OmniGenMultiModalProcessor'",
-    "StableAudioPipeline": "needs torchsde",
+    "StableAudioPipeline": "requires the torchsde library",
     # What no simulation knows.
     "HiDreamImagePipeline": "reads values of a device tensor",
     "MarigoldDepthPipeline": "reads values of a device tensor",

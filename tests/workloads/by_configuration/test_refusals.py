@@ -68,7 +68,7 @@ REFUSED: list[tuple[Damage, str]] = [
     ),
     pytest.param(  # type: ignore[list-item]
         changed(INDEX, scheduler=["diffusers", "CosineDPMSolverMultistepScheduler"]),
-        "needs torchsde for its class 'CosineDPM",
+        "requires the torchsde library",
         marks=pytest.mark.skipif(find_spec("torchsde") is not None, reason="it is installed here"),
     ),
 ]
