@@ -24,25 +24,11 @@ TRIED = [*QUICK, *[name for name in [*PIPELINES][4::8] if name not in QUICK]]
 """Every eighth."""
 STEPS = 2
 REFUSED = {
-    # What diffusers 0.42.1 with transformers 5.23 cannot run on any device:
-    # https://github.com/huggingface/diffusers/issues/13638, /14124 (of another pipeline), /14008
-    "EasyAnimateControlPipeline": "unexpected keyword argument 'text_encoder_index'",
-    "I2VGenXLPipeline": "'CLIPTextModel' object has no attribute 'text_model'",
+    # https://github.com/huggingface/diffusers/issues/14008
     "StableCascadeDecoderPipeline": "which is of a foreign library",
-    # What needs a package, or weights, that no configuration names.
-    "CosmosTextToWorldPipeline": "`cosmos_guardrail` is not installed",
-    "KolorsPipeline": "requires the sentencepiece library",
-    "OmniGenPipeline": "needs what is not installed (NameError: name 'OmniGenMultiModalProcessor'",
-    "StableAudioPipeline": "requires the torchsde library",
-    # What no simulation knows.
-    "HiDreamImagePipeline": "reads values of a device tensor",
-    "MarigoldDepthPipeline": "reads values of a device tensor",
     "VisualClozePipeline": "which is made of other pipelines",
-    # What a VAE alone says by its code.
-    "AllegroPipeline": "Decoding without tiling has not been implemented yet",
-    "QwenImageLayeredPipeline": "channels",
 }
-"""What is not answered, and words of the reason that is given."""
+"""Which of them are not answered, and words of the reason that is given."""
 
 
 @pytest.mark.parametrize(
