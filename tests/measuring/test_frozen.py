@@ -28,8 +28,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
 from fixtures.workloads import WORKLOADS, WorkloadError
-from fixtures.workloads.storybook import PIPELINE_FOLDER
-from fixtures.workloads.storybook.workload import CALL, FROZEN
+from fixtures.workloads.storybook import CALL, FROZEN, PIPELINE_FOLDER
 from tests.support.differences import largest_difference
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observations_on
@@ -64,7 +63,7 @@ UNDER_TEST = ("accelerate", "diffusers", "transformers")
 PROGRAM = f"""
 import sys, torch
 from fixtures.measuring.frozen.program import FrozenProgram, fingerprint
-from fixtures.workloads.storybook.workload import CALL, FROZEN
+from fixtures.workloads.storybook import CALL, FROZEN
 FrozenProgram(FROZEN, torch.device('cpu')).draw(CALL, 1)
 fingerprint(FROZEN.folder)
 print([name for name in {UNDER_TEST!r} if name in sys.modules])

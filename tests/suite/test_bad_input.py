@@ -148,8 +148,8 @@ def test_a_path_in_another_copy_of_the_suite_is_a_path_like_any_other(tmp_path: 
         ("not JSON", "has an unreadable model_index.json"),
         (
             '{"_class_name": "StableDiffusionXLPipeline"}',
-            "holds 'StableDiffusionXLPipeline', not the StableDiffusionPipeline of storybook; run "
-            "it with --perf-workload sdxl",
+            "holds 'StableDiffusionXLPipeline', not a StableDiffusionPipeline; run it with "
+            "--perf-workload sdxl",
         ),
         (
             '{"_class_name": "AuraFlowPipeline"}',

@@ -71,7 +71,7 @@ def computed_with_the_originals(pipeline: Any) -> None:
 
 SPOILS: Sequence[tuple[str, Spoil, str, bool]] = (
     ("all but one", last_left_out, "1 of ", False),
-    ("beside the originals", kept_beside, "take more than", False),
+    ("beside the originals", kept_beside, "not stored in", False),
     ("for nothing", computed_with_the_originals, "times in the call, not ", True),
 )
 SCENARIOS = [

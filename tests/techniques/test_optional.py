@@ -85,9 +85,9 @@ def test_in_effect_it_keeps_the_picture(technique: str, name: str) -> None:
 def test_switched_off_it_draws_the_same_picture_to_the_last_bit(
     technique: str, name: str, off: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workload, known = called(name, technique), CATALOGUE[technique]
-    settings = {name: {**known.settings[name], **off}}
-    monkeypatch.setitem(CATALOGUE.techniques, technique, replace(known, settings=settings))
+    workload, declared = called(name, technique), CATALOGUE[technique]
+    settings = {name: {**declared.settings[name], **off}}
+    monkeypatch.setitem(CATALOGUE.techniques, technique, replace(declared, settings=settings))
     np.testing.assert_array_equal(drawn(technique, workload), drawn("fp32", workload))
     said = complaint(technique, workload, CPU, nothing)
     assert said is not None
