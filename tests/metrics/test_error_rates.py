@@ -12,7 +12,6 @@ from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Sample
 from fixtures.verdicts import decision
-from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.decision import REGRESSION_ERROR, decide
 from fixtures.verdicts.limits import Margin
 from fixtures.verdicts.statistics import (
@@ -23,8 +22,7 @@ from fixtures.verdicts.statistics import (
     shift_of,
     spread_of,
 )
-from tests.metrics.cases import case, timed
-from tests.support.runs import entry
+from tests.metrics.cases import case, side_case, timed
 
 RUNS = 1000
 PROCESSES = 10
@@ -85,7 +83,7 @@ def test_a_loss_that_a_pass_rules_out_seldom_passes(deviation: float) -> None:
 def test_an_unchanged_release_seldom_fails_though_it_is_sampled_again() -> None:
     """Stated: one in two hundred; half of it is what 2,000 trials can tell from more."""
     chance = np.random.default_rng(1)
-    on = SideCase("storybook-bf16", entry(), {})
+    on = side_case()
     alarms = 0
     for _ in range(2000):
         samples: list[Sample] = []

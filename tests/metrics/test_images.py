@@ -33,14 +33,12 @@ from fixtures.records.run import ScenarioRecord
 from fixtures.records.software import installation
 from fixtures.records.stored_images import stored_images
 from fixtures.settings import REPOSITORY
-from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.compared import Sides
 from fixtures.verdicts.image_limits import NONE, Limits, Variation, limits
 from fixtures.verdicts.likeness import has_flip, likeness
-from tests.metrics.cases import NEWER, SCENARIO, case
+from tests.metrics.cases import SCENARIO, case, side_case
 from tests.support.runs import entry, scenario_record
 
-SIDES = SideCase(SCENARIO, entry(), NEWER)
+SIDES = side_case()
 EQUAL = Likeness(1.0, 0.0, 0.0, 0.0, 0.0)
 LIMIT = limits(NONE, STORED)
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
@@ -373,12 +371,11 @@ def test_two_sides_are_told_apart_by_more_than_ssim_where_variation_was_measured
         ({STORED: NONE}, 1, {"SSIM": Outcome.PASS, "FLIP": Outcome.REGRESSION}),
         ({STORED: NONE}, 0, {"SSIM": Outcome.PASS, "FLIP": Outcome.PASS}),
     ):
-        side = replace(SIDES, min_ssim=0.98, harmless=harmless)
-        sides = Sides(side, record, record, images=(paths[0], paths[head]))
-        found = {
-            one.verdict.metric if one.verdict.metric == "SSIM" else "FLIP": one.verdict
-            for one in module.METRIC.compare(sides)
+        images = paths[0], paths[head]
+        side = side_case(min_ssim=0.98, harmless=harmless, images=images)
+        verdicts = {
+            "SSIM" if verdict.metric == "SSIM" else "FLIP": verdict
+            for verdict in module.METRIC.judge(side, record)
         }
-        assert {name: one.outcome for name, one in found.items()} == wanted
-        for one in found.values():
-            assert "refresh" not in one.sentence
+        assert {name: verdict.outcome for name, verdict in verdicts.items()} == wanted
+        assert not [verdict for verdict in verdicts.values() if "refresh" in verdict.sentence]

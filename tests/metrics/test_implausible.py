@@ -18,7 +18,7 @@ from fixtures.metrics.latency_tolerances import (
     SIDE_BY_SIDE,
 )
 from fixtures.metrics.latency_verdicts import judge_change, judge_ratio, judge_time
-from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, PEAK_MEMORY, judge_peak_memory
+from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, PEAK_MEMORY
 from fixtures.records.counts import (
     BYTES_MOVED,
     EMPTY_CACHE,
@@ -30,13 +30,13 @@ from fixtures.records.counts import (
 )
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
-from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
+from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN
 from fixtures.verdicts.limits import Tolerance
-from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
+from tests.metrics.cases import ELSEWHERE, SCENARIO, case, judged_peak, side_case, timed
 from tests.support.counting import counted, host_calls
 from tests.support.runs import HARDWARE, MIB, entry, sample, scenario_record, timing
 
-SIDES = SideCase(SCENARIO, entry(), NEWER)
+SIDES = side_case()
 PLACE = "diffusers/a.py:step"
 SEEN: dict[str, Any] = {
     "totals": {FLOPS: 10**12, BYTES_MOVED: 2**30, LAUNCHES: 900},
@@ -89,14 +89,14 @@ def is_doubted(verdict: Verdict) -> bool:
 )
 def test_a_peak_that_fell_too_far_is_doubted(peaks: dict[str, int], doubted: bool) -> None:
     for source in MEMORY_TOLERANCES:
-        assert is_doubted(judge_peak_memory(case(), peaks, source)) is doubted
+        assert is_doubted(judged_peak(case(), peaks, source)) is doubted
 
 
 def test_the_limit_of_a_gain_is_its_own() -> None:
     on = case(entry=entry(component_peak_bytes={WHOLE: 1000}))
     limit = round(1000 * (1 - IMPLAUSIBLE_GAIN))
-    assert not is_doubted(judge_peak_memory(on, {WHOLE: limit}, "replay"))
-    assert is_doubted(judge_peak_memory(on, {WHOLE: limit - 1}, "replay"))
+    assert not is_doubted(judged_peak(on, {WHOLE: limit}, "replay"))
+    assert is_doubted(judged_peak(on, {WHOLE: limit - 1}, "replay"))
 
 
 # Counts
@@ -197,7 +197,7 @@ def test_a_time_that_no_machine_takes_is_doubted() -> None:
 @pytest.mark.parametrize(
     "verdict",
     [
-        judge_peak_memory(SIDES, {WHOLE: MIB, "denoiser": MIB}, "ledger"),
+        judged_peak(SIDES, {WHOLE: MIB, "denoiser": MIB}, "ledger"),
         judge_change(SIDES, [sample(0.1)] * 3),
         *COUNTS.judge(SIDES, scenario_record("fp16", counts=counted({OPERATIONS: 1}))),
     ],

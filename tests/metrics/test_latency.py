@@ -28,17 +28,17 @@ from fixtures.metrics.latency_verdicts import (
 )
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Sample, Timing
-from fixtures.verdicts.case import Case, SideCase
+from fixtures.verdicts.case import Case
 from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES, NO_PRIOR, Priors, Spread
-from tests.metrics.cases import ELSEWHERE, NEWER, OTHER_SETS, SCENARIO, case, timed
+from tests.metrics.cases import ELSEWHERE, OTHER_SETS, SCENARIO, case, side_case, timed
 from tests.support.runs import entry, latency, sample, timing
 
 WIDE = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 MARGIN = SIDE_BY_SIDE
 CERTAIN = timed((1.0,) * 60)
 """Of so many equal processes that the baseline itself leaves no doubt."""
-SIDES = SideCase(SCENARIO, entry(), NEWER)
+SIDES = side_case()
 
 
 def taking(judged_ms: float) -> Timing:

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from fixtures.metrics import peak_memory
 from fixtures.metrics.counts import HOST
 from fixtures.metrics.latency_tolerances import (
     CONTROL_TOLERANCE,
@@ -21,7 +20,7 @@ from fixtures.verdicts.case import YOURS
 from fixtures.verdicts.decision import REGRESSION_ERROR, RUN_ERROR, regression_error
 from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES
-from tests.metrics.cases import ELSEWHERE, case, timed
+from tests.metrics.cases import ELSEWHERE, case, judged_peak, timed
 from tests.support.counting import host_calls
 from tests.support.runs import entry, scenario_record, timing
 
@@ -64,7 +63,7 @@ def test_a_tolerance_takes_the_place_of_the_suite_s(
     peak = case(
         own_tolerances={"peak_memory": share}, entry=entry(component_peak_bytes={WHOLE: 10**9})
     )
-    verdict = peak_memory.judge_peak_memory(peak, {WHOLE: round(10**9 * (1 + more))}, "allocator")
+    verdict = judged_peak(peak, {WHOLE: round(10**9 * (1 + more))}, "allocator")
     assert verdict.outcome is outcome
     assert f"{YOURS})" in verdict.sentence
 

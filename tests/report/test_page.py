@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.at_peak import AtPeak
 from fixtures.records.counts import OPERATIONS
 from fixtures.records.images import encoded
@@ -21,7 +20,6 @@ from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import Comparison, Finding
 from fixtures.report.page import MAX_OPEN, page
-from fixtures.verdicts.compared import ComparedFigure
 from tests.support.counting import counted, host_calls, with_functions
 from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
 
@@ -365,7 +363,7 @@ def test_a_scenario_shows_both_sides_of_a_comparison() -> None:
     white = encoded(np.ones((1, 16, 16, 3)))
     base, head = run_record(fp16(images=[BLACK])), run_record(fp16(images=white))
     slower = verdict("storybook-fp16", Outcome.REGRESSION, "latency")
-    figure = ComparedFigure(slower, LATENCY, 100.0, 150.0, note="mm +2")
+    figure = replace(slower, baseline=100.0, measured=150.0, detail="mm +2")
     finding = Finding(Outcome.REGRESSION, "mm +2 <i>", "latency +50.0 %", ("storybook-fp16",))
     compared = Comparison(("<s>", "head"), base, ["torch 1 -> 2"], [figure], 3, [finding])
     reader = read(head, comparison=compared)

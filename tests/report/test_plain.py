@@ -16,7 +16,6 @@ from markdown_it.token import Token
 
 from fixtures.commands.compare.__main__ import render as render_comparison
 from fixtures.commands.compare.comparing import Compared
-from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.report.comparison import Comparison, Finding
@@ -25,7 +24,6 @@ from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
 from fixtures.settings import Settings
 from fixtures.suite.judging import judge
-from fixtures.verdicts.compared import ComparedFigure
 from tests.support.runs import run_record, scenario_record, verdict
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -126,8 +124,7 @@ def outside(words: str) -> RunRecord:
 
 @given(TEXTS)
 def test_no_word_of_a_run_is_live_in_its_summary(words: str) -> None:
-    slower = Verdict(words, words, Outcome.REGRESSION, words)
-    figure = ComparedFigure(slower, LATENCY, 1.0, 2.0, note=words)
+    figure = Verdict(words, words, Outcome.REGRESSION, words, 2.0, 1.0, detail=words)
     finding = Finding(Outcome.REGRESSION, words, words, (words,))
     comparison = Comparison((words, words), run_record(), [words], [figure], 0, [finding])
     text = markdown(outside(words), strict=False, comparison=comparison)
@@ -184,8 +181,7 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
 
 def test_a_comparison_s_words_are_no_command() -> None:
     one = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
-    figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
-    compared = Compared(run_record(), run_record(), [figure])
+    compared = Compared(run_record(), run_record(), [one])
     text = render_comparison(compared, color=False)
     assert "\x1b" not in text
     assert "broken ::error::x\\x1b[31m" in text
