@@ -16,7 +16,6 @@ from fixtures.metrics.counts import (
     HOST,
     HOST_CALLS_A_STEP,
     STORED_HOST_CALLS,
-    samples_of,
 )
 from fixtures.metrics.exact import ExactMetric
 from fixtures.records.counts import (
@@ -212,14 +211,6 @@ def test_equal_sides_show_one_figure_that_passes() -> None:
         assert (verdict.baseline, verdict.measured, verdict.detail) == (number, number, "")
 
 
-@pytest.mark.parametrize(("limit", "outcome"), [({}, Outcome.REGRESSION), ({"allowed": 0.3}, "")])
-def test_operations_of_one_kind_do_not_make_up_for_another(limit: Any, outcome: Any) -> None:
-    base, head = counts(mm=10, add=4), counts(mm=6, add=4, clone=4)
-    verdict = compared(head, base, **limit)[OPERATIONS]
-    assert verdict.outcome is (outcome or Outcome.PASS)
-    assert "mm -4" in verdict.sentence
-
-
 def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
     def outcome(kind: str, now: int) -> Outcome:
         base, head = (counted({OPERATIONS: 1, kind: number}) for number in (4, now))
@@ -357,12 +348,6 @@ def test_fewer_calls_of_a_component_fail_as_more_do(
     assert judged(head, stored, COMPONENTS).outcome is outcome
     figures = compared(head, stored, COMPONENTS, steps=20).values()
     assert {figure.outcome for figure in figures} == {outcome}
-
-
-def test_as_many_samples_in_other_batches_are_as_much_work() -> None:
-    of_two, of_one = {"denoiser (batch of 2)": 3}, {"denoiser (batch of 1)": 6}
-    assert samples_of(of_two) == samples_of(of_one) == {"denoiser": 6}
-    assert samples_of({"scheduler": 4}) == {"scheduler": 4}
 
 
 # A refresh

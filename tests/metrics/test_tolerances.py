@@ -92,9 +92,9 @@ def test_latency_is_held_to_the_tolerance_on_every_clock(steady: bool) -> None:
         judge_latency(case(own_tolerances=own, steady_clock=steady), slower)
         for own in ({"latency": 0.15}, {})
     )
-    assert {one.outcome for one in wide} == {Outcome.PASS}
-    assert Outcome.REGRESSION in {one.outcome for one in suite}
-    assert [YOURS in one.sentence for one in wide] == [True] * (1 + steady)
+    assert {verdict.outcome for verdict in wide} == {Outcome.PASS}
+    assert Outcome.REGRESSION in {verdict.outcome for verdict in suite}
+    assert [YOURS in verdict.sentence for verdict in wide] == [True] * (1 + steady)
 
 
 def test_a_pass_rules_out_half_as_much_again_as_the_tolerance() -> None:

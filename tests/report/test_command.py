@@ -91,18 +91,6 @@ def test_options_that_do_not_fit_are_refused_by_name(
     assert words in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "results.json"
-    path.write_text('{"schema": 6, "notes": "one"}')
-    assert main([str(path), "--perf-report", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert f"{path} is not the results of a run: at notes: " in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_folder_that_cannot_be_written_is_refused_with_the_option_that_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,8 +23,8 @@ NAMES = ["results.json", "summary.md", "report.html"]
 
 
 def scenario(technique: str, outcome: Outcome, sentence: str = "why") -> ScenarioRecord:
-    one = verdict(f"storybook-{technique}", outcome)
-    return scenario_record(technique, wall_ms=120.0, verdicts=[replace(one, text=sentence)])
+    judged = verdict(f"storybook-{technique}", outcome)
+    return scenario_record(technique, wall_ms=120.0, verdicts=[replace(judged, text=sentence)])
 
 
 MIXED = run_record(
@@ -62,10 +62,10 @@ def test_a_failure_s_row_has_the_count_that_changed_and_the_rest_says_what_was_n
     name = "storybook-bf16"
     changed = verdict(name, Outcome.REGRESSION, "counts", detail="aten::mm 4 -> 8 (+4, 1 a step)")
     unknown = verdict(name, Outcome.NOT_JUDGED, "latency ratio", detail="nothing recorded here yet")
-    one = scenario_record(
+    record = scenario_record(
         "bf16", counts=counted({OPERATIONS: 8}), verdicts=[changed, unknown], weights="embedded"
     )
-    text = markdown(run_record(one), strict=False)
+    text = markdown(run_record(record), strict=False)
     assert "<summary>storybook (weights: embedded): 1 scenario</summary>" in text
     assert "| technique | verdict | what changed | operations |\n|---|---|---|---:|\n" in text
     assert "| ❌ regression (counts) | aten::mm 4 -&gt; 8 (+4, 1 a step) | 8 ✗ |" in text

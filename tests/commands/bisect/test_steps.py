@@ -114,11 +114,11 @@ def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
 
 @pytest.mark.parametrize("metric", ["component_calls", "faults"])
 def test_a_candidate_that_is_equal_in_what_has_no_total_is_good(metric: str) -> None:
-    one = scenario_record("bf16", counts=counted(components={"denoiser (batch of 2)": 3}))
-    run, case = run_record(one), SideCase(one.id, None, {}, base=one)
-    equal = Compared(run, run, verdicts_on(one, case, [metric]))
+    record = scenario_record("bf16", counts=counted(components={"denoiser (batch of 2)": 3}))
+    run, case = run_record(record), SideCase(record.id, None, {}, base=record)
+    equal = Compared(run, run, verdicts_on(record, case, [metric]))
     assert Step.of(equal, Criterion(metric, "worse")).outcome is GOOD
-    assert equal.compared == {one.id}
+    assert equal.compared == {record.id}
 
 
 def test_a_call_of_the_runtime_is_asked_about_with_the_host_s_calls() -> None:

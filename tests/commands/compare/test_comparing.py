@@ -45,14 +45,18 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
 
 def outcomes(compared: Compared, scenario: str = BF16) -> dict[str, Outcome]:
     """By metric."""
-    return {one.metric: one.outcome for one in compared.verdicts if one.scenario == scenario}
+    return {
+        verdict.metric: verdict.outcome
+        for verdict in compared.verdicts
+        if verdict.scenario == scenario
+    }
 
 
 def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> None:
     compared = compare("sound", "sound")
     assert set(outcomes(compared)) == METRIC_NAMES
-    assert {one.outcome for one in compared.verdicts} == {Outcome.PASS}
-    assert all(one.baseline == one.measured for one in compared.verdicts)
+    assert {verdict.outcome for verdict in compared.verdicts} == {Outcome.PASS}
+    assert all(verdict.baseline == verdict.measured for verdict in compared.verdicts)
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     assert closing_line(compared) == (
@@ -72,7 +76,9 @@ def test_a_byte_an_operation_and_more_python_in_a_step_are_a_difference(
     names = ("peak memory", "peak memory (vae)", "operations", "host calls (a step)")
     assert outcomes(compared) == dict.fromkeys(names, outcome)
     assert bool(compared.failed) == (kind == "more")
-    peak, _, operations, calls = (one for one in compared.verdicts if one.scenario == BF16)
+    peak, _, operations, calls = (
+        verdict for verdict in compared.verdicts if verdict.scenario == BF16
+    )
     # One byte of half a gibibyte would be no difference in print.
     assert texts_of(peak)[2] == f"{sign}1"
     assert operations.detail == f"mm {sign}1"
@@ -128,7 +134,7 @@ def test_what_does_not_run_fails_where_base_runs_it_and_the_rest_is_compared(
     compared = compare(base, head, ("counts",))
     assert outcomes(compared) == {"run": outcome}
     assert outcomes(compared, "storybook-fp32") == {"counts": Outcome.PASS}
-    (figure,) = [one for one in compared.verdicts if one.scenario == BF16]
+    (figure,) = [verdict for verdict in compared.verdicts if verdict.scenario == BF16]
     assert figure.not_run == not_run
     says_nothing = outcome is Outcome.UNSUPPORTED
     assert list(compared.failed) == ([] if says_nothing else [figure])

@@ -56,8 +56,8 @@ class WorkerHere:
             tasks.run(Task(action, self.opening, trying=trying), theirs)
         else:
             try:
-                found = self.made_up(trying.techniques)
-                send_answer(theirs, Tried((found,) * len(trying.cards)))
+                configuration = self.made_up(trying.techniques)
+                send_answer(theirs, Tried((configuration,) * len(trying.cards)))
             except ScenarioError as error:
                 send_answer(theirs, error.verdict("run"))
         return Answered(ours)
