@@ -108,11 +108,6 @@ def test_a_combination_loses_at_least_what_each_of_its_parts_does() -> None:
     assert fit(both).loss(both) == []
 
 
-def test_a_host_is_asked_for_much_from_three_quarters_of_it_on() -> None:
-    assert fit().much_host_bytes() == 24 * GIB
-    assert fit(host_bytes=64 * GIB).much_host_bytes() == 48 * GIB
-
-
 def test_what_is_offloaded_is_the_choice_only_where_nothing_else_fits() -> None:
     plain = way(("plain",), bound_ms=3000.0)
     offloaded = way(("model_cpu_offload",), bound_ms=1000.0, pageable_bytes=0)

@@ -11,8 +11,7 @@ import pytest
 from fixtures.commands.bisect import __main__ as command
 from fixtures.commands.bisect import candidates
 from fixtures.commands.bisect.candidates import git
-from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Step
+from fixtures.commands.bisect.steps import Step, StepOutcome
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from fixtures.settings import Settings

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Criterion, Step
+from fixtures.commands.bisect.steps import Criterion, Step, StepOutcome
 from fixtures.commands.compare.comparing import Compared, not_run, verdicts_on
 from fixtures.commands.errors import CommandError
 from fixtures.metrics.latency_verdicts import LATENCY
