@@ -177,8 +177,5 @@ def test_between_two_releases_any_gain_is_an_improvement(verdict: Verdict) -> No
     assert verdict.outcome is Outcome.IMPROVEMENT
 
 
-# No figure at all
-
-
 def test_the_limits_of_a_gain_are_wider_than_any_tolerance() -> None:
     assert SIDE_BY_SIDE.pass_bound < IMPLAUSIBLE_GAIN < 0.5

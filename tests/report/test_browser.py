@@ -186,20 +186,3 @@ def test_a_picture_opens_large_and_a_click_closes_it(opened: Page, where: str) -
     opened.keyboard.press("Enter")
     opened.get_by_role("button", name="Close").click()
     assert opened.get_by_role("dialog").count() == 0
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_a_screen_scrolls_the_table_and_not_the_page_and_each_scenario_shows_its_image(
-    opened: Page, width: int
-) -> None:
-    opened.set_viewport_size({"width": width, "height": 800})
-    box = opened.locator(".inside:visible").bounding_box()
-    assert box is not None
-    assert box["width"] <= width
-    small = opened.locator("[data-name=storybook-fp16] .thumb img")
-    assert small.is_visible()
-    assert small.get_attribute("src") == opened.locator(
-        "[data-name=storybook-fp16] .picture img"
-    ).first.get_attribute("src")
-    assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    assert opened.locator("[data-name=storybook-bf16] .thumb").count() == 0

@@ -133,14 +133,6 @@ def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
     assert row(shown(run_record(record)), "fp16")[2] == cell
 
 
-def test_launches_stand_with_their_change_where_operations_are_not_counted() -> None:
-    record = scenario_record("fp16", counts=counted({LAUNCHES: 90}))
-    record.verdicts = [verdict(record.id, metric=COUNTS.name, measured=90.0, baseline=80.0)]
-    assert row(shown(run_record(record)), "fp16")[2] == "90 (+10) ok"
-    record.counts = counted({OPERATIONS: 90, LAUNCHES: 7})
-    assert row(shown(run_record(record)), "fp16")[2:] == ["90 (+10) ok", "7"]
-
-
 # What was judged
 
 
@@ -243,12 +235,6 @@ def test_strict_marks_the_undecided_and_the_improved_as_failed() -> None:
     cells = row(strict, "bf16")
     assert (cells[2], cells[-1]) == ("120 ms FAIL", "1,520 FAIL")
     assert row(shown(run_record(record)), "bf16")[-1] == "1,520 ok"
-
-
-def test_nothing_is_marked_where_nothing_was_judged() -> None:
-    text = shown(run_record(scenario_record("bf16", wall_ms=120.0)))
-    assert row(text, "bf16")[2] == "120 ms"
-    assert "after each figure" not in text
 
 
 def test_each_reason_why_nothing_was_judged_is_given_once() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.metrics.counts import COUNTS
-from fixtures.metrics.images import judge_images
 from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_ratio, judge_time
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
@@ -112,13 +111,6 @@ def test_suspects_are_every_package_that_changed_of_a_latency_since_it_was_sampl
     assert on.suspects(LATENCY) == on.suspects(RATIO)
     assert on.suspects(COUNTS.quantity) == ("torch 2.12.0 -> 2.13.0",)
     assert case(software=SOFTWARE).suspects(COUNTS.quantity) == ()
-
-
-def test_memory_counts_and_images_are_judged_on_every_machine() -> None:
-    elsewhere = case(hardware=ELSEWHERE)
-    assert judged_peak(elsewhere, PEAKS).outcome is Outcome.REGRESSION
-    assert counts_judged(elsewhere, 9999).outcome is Outcome.REGRESSION
-    assert judge_images(elsewhere, 0.5, 0.9).outcome is Outcome.REGRESSION
 
 
 def test_a_comparison_calls_its_entry_base_and_accepts_and_renews_nothing() -> None:

@@ -185,17 +185,6 @@ def test_one_cause_in_many_scenarios_is_one_finding() -> None:
     assert finding.where == "sd15-fp32, sd15-fp16, sd15-bf16 and 2 more"
 
 
-def test_two_causes_are_two_findings() -> None:
-    attention = {"aten::bmm in Attention": 30}
-    first, second = findings_in(
-        ("fp32", side(), side({**CLONE, **attention})), ("bf16", side(), side(CLONE))
-    )
-    assert (first.outcome, first.scenarios) == (Outcome.REGRESSION, ("sd15-fp32",))
-    assert first.cause == "bmm +30 in Attention"
-    assert (second.outcome, second.scenarios) == (Outcome.PASS, ("sd15-bf16",))
-    assert second.cause.startswith("clone +6")
-
-
 def test_functions_that_change_elsewhere_without_a_figure_are_no_part_of_a_finding() -> None:
     [finding] = findings_in(
         ("fp32", side(work=walked(40, 40)), side(work=walked(140, 40))),
@@ -287,14 +276,6 @@ def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
     close = replace(differs, outcome=Outcome.PASS, measured=1e-5, baseline=0.0)
     [finding] = findings_of(replace(result, verdicts=[close]))
     assert (finding.cause, finding.moved) == ("", f"computed values differ by 1e-05 std{beside}")
-
-
-def test_what_comes_once_a_call_is_no_share_of_the_steps() -> None:
-    """60 casts of one decoding, as many as 3 x 20, are no 20 casts a step."""
-    casts = {"aten::_to_copy in RMSNorm": 60}
-    assert causes(side(), side(casts)) == ["_to_copy +60 in RMSNorm"]
-    mixed = side(casts, steps={"aten::_to_copy in RMSNorm": 4})
-    assert causes(side(), mixed) == ["_to_copy +60 (+4 a step) in RMSNorm"]
 
 
 def test_gains_and_losses_are_never_in_one_finding() -> None:
@@ -443,15 +424,6 @@ def test_calls_of_each_component_are_a_cause_of_their_own() -> None:
         "calls of scheduler (batch of 1) +6",
         "bmm +60 in Attention",
     ]
-
-
-def test_a_record_from_before_calls_were_counted_has_none_to_compare() -> None:
-    assert causes(side(calls={}), side(CLONES)) == ["clone +60 in ResnetBlock2D"]
-
-
-def test_what_moves_most_comes_first_and_not_what_is_called_most() -> None:
-    head = side({"aten::zeros_like in Attention": 40, "aten::_to_copy in Attention": 30})
-    assert causes(side(), head) == ["_to_copy +30 in Attention, zeros_like +40 in Attention"]
 
 
 def test_a_class_that_was_renamed_is_no_change() -> None:

@@ -172,13 +172,6 @@ def test_lines_that_raise_and_a_call_that_is_refused_are_named(
     assert "small cannot run in any way here: fp16: raised ValueError: no such thing" in said.err
 
 
-def test_an_interrupt_keeps_nothing(fit: Fit, fake_trial: Callable[..., None]) -> None:
-    fake_trial(model_cpu_offload=KeyboardInterrupt())
-    said = fit()
-    assert (said.code, said.out) == (130, "")
-    assert said.err.splitlines()[-1] == "fit: interrupted, nothing is kept"
-
-
 def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
     fit: Fit, fake_trial: Callable[..., None]
 ) -> None:
