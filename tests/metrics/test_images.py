@@ -256,11 +256,9 @@ def test_what_cannot_be_compared_fails_with_its_reason(whose: str) -> None:
 
 def test_the_difference_from_fp32_s_image_is_judged_where_harmless_variation_was_measured() -> None:
     record = drawn({FP32: [PALE], STORED: [EQUAL]})
-    unknown = {
-        sentence: judged for sentence, judged in outcomes(record).items() if FP32 in sentence
-    }
-    ((sentence, judged),) = unknown.items()
-    assert judged == ("FLIP", Outcome.NOT_JUDGED)
+    unknown = {sentence: flip for sentence, flip in outcomes(record).items() if FP32 in sentence}
+    ((sentence, flip),) = unknown.items()
+    assert flip == ("FLIP", Outcome.NOT_JUDGED)
     assert str(UNCALIBRATED) in sentence
     for channel, outcome in ((0.01, Outcome.REGRESSION), (0.05, Outcome.PASS)):
         harmless = {FP32: Variation(channel, 0.0, 0.0, 0.0)}

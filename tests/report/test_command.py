@@ -63,21 +63,10 @@ def test_shards_become_one_report(tmp_path: Path) -> None:
     assert (whole.notes, whole.recorded_at) == (["common"], "2026-11-21")
 
 
-def test_without_arguments_the_help_is_printed_and_nothing_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main([]) == 0
-    said = capsys.readouterr()
-    assert "usage: nox -s report -- " in said.out
-    assert said.err == ""
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--perf-strict"], "give results files"),
+        (["--perf-strict"], "arguments are required: results"),
         (["part1.json", "part2.json"], "add --merge"),
         (["results.json", "--output", "x"], "--output"),
         (["results.json", "--perf-rep", "x"], "--perf-rep"),

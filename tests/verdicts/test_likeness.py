@@ -12,14 +12,12 @@ from fixtures.records.likeness import Likeness
 from fixtures.verdicts import likeness as module
 from fixtures.verdicts.likeness import (
     BrokenImageError,
-    flip_errors,
     flip_maps,
     has_flip,
     likeness,
-    ssim,
     worst,
 )
-from tests.support.differences import largest_difference
+from tests.support.differences import largest_difference, ssim
 from tests.verdicts.gradients import SIDE, images
 
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
@@ -37,8 +35,8 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
         raise AssertionError("it was measured")
 
     monkeypatch.setattr(module, "structural_similarity", measured)
-    monkeypatch.setattr(module, "flip_errors", measured)
-    for measure in (ssim, largest_difference, likeness):
+    monkeypatch.setattr(module, "_flip", measured)
+    for measure in (largest_difference, likeness):
         with pytest.raises(BrokenImageError, match=message):
             measure(broken, images())
         # A batch of another shape is named by what the reference has.
@@ -110,7 +108,8 @@ def test_flip_is_of_the_pixels_that_differ_and_grows_with_the_difference() -> No
     batch[1, 20:28, 20:28] = 1.0
     same, block = likeness(batch, reference)
     assert (same.flip, same.flip_max) == (0.0, 0.0)
-    nothing, errors = flip_errors(batch, reference)
+    pairs = zip(batch, reference, strict=True)
+    nothing, errors = (module._flip(*pair, coloured=False)[..., 0] for pair in pairs)
     maps = flip_maps(batch, reference)
     assert maps.shape == reference.shape
     assert errors.shape == (SIDE, SIDE)

@@ -19,7 +19,7 @@ from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.side import Side
 from fixtures.measuring.rounds import Plan
 from fixtures.metrics.values import ROUNDING
-from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.outcome import Outcome
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
@@ -200,19 +200,6 @@ def test_each_side_is_timed_with_its_own_packages(
         timing = across_environments(SDPA, Plan(2, 1), *pair, shares_core=shares_core)
         assert [len(group.reference_s) for group in timing.groups] == [references] * 2
         assert sign * timing.sample.log_ratio > math.log(1.3)
-
-
-@pytest.mark.long
-def test_a_scenario_that_cannot_be_timed_is_its_sides_failure_and_the_side_responds_again(
-    side: Callable[[str], Side],
-) -> None:
-    offload = find_scenario("storybook", "sequential_cpu_offload")
-    base, head = side("base").timed(offload), side("head").timed(offload)
-    with pytest.raises(ScenarioError) as caught:
-        across_environments(offload, Plan(groups=1, pairs=1), base, head, shares_core=False)
-    assert caught.value.side == "base"
-    assert caught.value.scenario == offload.id
-    assert not side("base").recording(SDPA).record.verdicts
 
 
 @pytest.mark.long

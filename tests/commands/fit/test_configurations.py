@@ -129,11 +129,3 @@ def test_every_format_is_one_of_the_techniques_and_every_other_quantization_is_l
     assert {*STORED, *as_many_bytes} == {
         technique.id for technique in CATALOGUE if technique.family == "quantization"
     }
-
-
-def test_four_bits_are_not_tried_on_what_they_are_not_meant_for() -> None:
-    _, not_run, attempted = tried(lambda names: (10 - len(names), "denoiser"), WORKLOADS["sd15"])
-    assert {("bitsandbytes_nf4", "it is not meant for sd15"), ("traced_unet", UNSHOWN)} <= {
-        *not_run
-    }
-    assert not any("nf4" in name for name in attempted)
