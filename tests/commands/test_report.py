@@ -20,14 +20,7 @@ from fixtures.records.run import RESULTS, RunRecord
 from fixtures.records.timing import Interval
 from tests.support.counting import counts, host_calls
 from tests.support.odd import ODD, Place, places, spoilt
-from tests.support.runs import (
-    HARDWARE,
-    SOFTWARE,
-    run_record,
-    scenario_record,
-    timing,
-    verdict,
-)
+from tests.support.runs import HARDWARE, SOFTWARE, run_record, scenario_record, timing, verdict
 
 IMAGE = "data:image/webp;base64,AAAA"
 RUN = run_record(

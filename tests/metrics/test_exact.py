@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.metrics.counts import (
-    COMPONENTS,
-    COUNTS,
-    HOST,
-    HOST_CALLS_A_STEP,
-    STORED_HOST_CALLS,
-)
+from fixtures.metrics.counts import COMPONENTS, COUNTS, HOST, HOST_CALLS_A_STEP, STORED_HOST_CALLS
 from fixtures.metrics.exact import ExactMetric
 from fixtures.records.counts import (
     BYTES_MOVED,

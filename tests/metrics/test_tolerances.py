@@ -7,11 +7,7 @@ import math
 import pytest
 
 from fixtures.metrics.counts import HOST
-from fixtures.metrics.latency_tolerances import (
-    CONTROL_TOLERANCE,
-    FP32_TOLERANCE,
-    RATIO_TOLERANCE,
-)
+from fixtures.metrics.latency_tolerances import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import judge_latency
 from fixtures.records.counts import SYNCHRONIZE, Counts, Row
 from fixtures.records.outcome import Outcome

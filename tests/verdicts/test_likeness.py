@@ -10,13 +10,7 @@ import pytest
 from fixtures.records.images import Images
 from fixtures.records.likeness import Likeness
 from fixtures.verdicts import likeness as module
-from fixtures.verdicts.likeness import (
-    BrokenImageError,
-    flip_maps,
-    has_flip,
-    likeness,
-    worst,
-)
+from fixtures.verdicts.likeness import BrokenImageError, flip_maps, has_flip, likeness, worst
 from tests.support.differences import largest_difference, ssim
 from tests.verdicts.gradients import SIDE, images
 

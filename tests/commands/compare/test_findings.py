@@ -19,12 +19,7 @@ from fixtures.report.comparison import Finding
 from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.limits import Limits
 from tests.support.counting import counted, host_calls, with_functions
-from tests.support.runs import (
-    failure,
-    run_record,
-    scenario_record,
-    verdict,
-)
+from tests.support.runs import failure, run_record, scenario_record, verdict
 
 STEPS = 3
 CLONE = {"aten::clone in ResnetBlock2D": 6}

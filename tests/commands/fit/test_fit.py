@@ -23,15 +23,7 @@ from fixtures.records.units import MIB
 from fixtures.settings import Settings
 from fixtures.techniques import CATALOGUE
 from fixtures.worker import tasks
-from fixtures.worker.protocol import (
-    Action,
-    Facts,
-    Opening,
-    Task,
-    Tried,
-    Trying,
-    send_answer,
-)
+from fixtures.worker.protocol import Action, Facts, Opening, Task, Tried, Trying, send_answer
 from fixtures.worker.running import Running
 from fixtures.workloads import WORKLOADS
 from tests.support import fits
