@@ -28,6 +28,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
+from fixtures.records.units import GIB
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.image_limits import NONE, Variation
@@ -263,12 +264,12 @@ def test_what_is_not_in_effect_or_leaves_something_behind_is_refused(
     "changes",
     [
         {"component_peak_bytes": {WHOLE: 0}},
-        {"component_peak_bytes": {WHOLE: 2**60}},
+        {"component_peak_bytes": {WHOLE: 2 * GIB + 1}},
         {"component_peak_bytes": {WHOLE: 1000, "vae": -1}},
     ],
 )
 def test_an_impossible_figure_is_refused(changes: Any) -> None:
-    refused = refusal(observation(**changes))
+    refused = refusal(observation(**changes), on=FakeDevice(memory_bytes=2 * GIB))
     assert refused.outcome is Outcome.BROKEN
     assert "is impossible with the" in str(refused)
 
