@@ -128,7 +128,7 @@ def test_the_steps_are_those_of_the_call_that_is_counted(
     scenario = find_scenario(workload, "fp16")
     assert scenario.workload.representative_steps == 3 < scenario.workload.call.steps
     case = replace(cases(tmp_path, {}), device=FakeDevice(name=device)).case(scenario)
-    assert case.counted_steps == steps
+    assert case.limits.steps == steps
 
 
 @pytest.mark.parametrize(

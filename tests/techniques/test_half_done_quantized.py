@@ -19,8 +19,8 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.quantized_storage import held_bytes, linear_layers
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
+from tests.support.differences import ssim
 from tests.support.half_done import HalfDone, Spoil, brief
 from tests.support.libraries import skipped_without_libraries
 

@@ -21,8 +21,8 @@ from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, adapters, token_merging
 from fixtures.techniques.registry import Wrapped
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload
+from tests.support.differences import ssim
 from tests.support.half_done import STEPS, WARM_UP_STEPS, HalfDone, Spoil, complaint, nothing
 from tests.support.libraries import skipped_without_libraries
 

@@ -24,8 +24,8 @@ from fixtures.techniques.casting import layerwise_casting
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.technique import ActivationContext
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload
+from tests.support.differences import ssim
 from tests.support.half_done import STEPS, complaint
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import small_workload

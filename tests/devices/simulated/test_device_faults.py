@@ -24,8 +24,8 @@ from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.snapshots import record_snapshots
 from fixtures.techniques.technique import ActivationContext
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import Workload
+from tests.support.differences import ssim
 from tests.support.simulated_runs import shared_device, small_drawing
 
 MIN_SSIM = 0.99
