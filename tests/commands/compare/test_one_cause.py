@@ -58,12 +58,24 @@ def test_a_blocking_copy_and_its_wait_are_one_finding() -> None:
         assert figure in finding.moved
 
 
-def test_what_fewer_calls_save_is_no_gain() -> None:
+def test_calls_explain_what_is_in_proportion_to_them_and_no_more() -> None:
     both, half = ({"denoiser (batch of 1)": count} for count in (6, 3))
+    more = {"aten::clone in ResnetBlock2D": 2000}
+    beyond, calls = findings_in(("bf16", side(calls=half), side(more, 3000, calls=both)))
+    assert beyond.cause == "clone +2,000 in ResnetBlock2D"
+    assert "operations +200.0 %" in beyond.moved
+    assert calls.cause == "calls of denoiser (batch of 1) +3"
+    assert calls.says == "computes something else"
+    assert "operations" not in calls.moved
+
+    within = {"aten::clone in ResnetBlock2D": 1000}
+    [calls] = findings_in(("bf16", side(calls=half), side(within, 2000, calls=both)))
+    assert calls.cause == "calls of denoiser (batch of 1) +3"
+    assert "operations +100.0 %" in calls.moved
+
     slow = with_functions(host_calls(6000), {WALK: 5000})
     fast = with_functions(host_calls(420), {WALK: 20})
     calls, gain = findings_in(("bf16", side(calls=both, work=slow), side(calls=half, work=fast)))
     assert (calls.outcome, gain.outcome) == (Outcome.REGRESSION, Outcome.PASS)
-    assert calls.says == "computes something else"
     assert WALK in gain.cause
-    assert "host calls (a step) -" in gain.moved
+    assert "host calls (a step) -96.0 %" in gain.moved
