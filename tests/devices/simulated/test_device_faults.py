@@ -157,5 +157,5 @@ def test_a_fault_is_found_by_the_check_that_is_for_it_and_a_sound_pipeline_by_no
     technique: str, spoil: Spoil, check: str, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed, sentence = failure(technique, spoil, monkeypatch)
-    assert failed == check
+    assert failed == check, sentence
     assert [word for word in words if word not in sentence] == []
