@@ -13,7 +13,7 @@ from fixtures.devices import DeviceError, open_device
 from fixtures.devices.needs import Need
 from fixtures.devices.simulated import private
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.simulated.kernels import CAVEAT, attention_backend, scratch_bytes
+from fixtures.devices.simulated.kernels import CAVEAT, scratch_bytes
 from fixtures.records.counts import BYTES_MOVED, FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
@@ -102,34 +102,6 @@ def test_tf32_bounds_the_same_work_at_a_higher_rate() -> None:
 
 def tensor(*shape: int, dtype: torch.dtype = torch.float16, **layout: Any) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="meta", **layout)
-
-
-ALL = ("cudnn", "flash", "efficient", "math")
-
-
-@pytest.mark.parametrize(
-    ("backends", "shape", "dtype", "masked", "chosen"),
-    [
-        (ALL, (1, 8, 77, 64), torch.float16, False, "cudnn"),
-        (ALL, (1, 8, 77, 160), torch.float16, False, "flash"),
-        (ALL, (1, 8, 77, 160), torch.float16, True, "efficient"),
-        (ALL, (1, 8, 77, 64), torch.float32, False, "efficient"),
-        (ALL[1:], (1, 8, 77, 512), torch.float16, False, "efficient"),
-        (ALL[2:], (1, 8, 77, 20), torch.float16, False, "math"),
-        (ALL[:3], (1, 4096, 64), torch.float16, False, "math"),  # the VAE of HunyuanImage
-    ],
-)
-def test_attention_is_computed_by_the_first_kernel_that_can(
-    backends: tuple[str, ...],
-    shape: tuple[int, ...],
-    dtype: torch.dtype,
-    masked: bool,
-    chosen: str,
-) -> None:
-    query = tensor(*shape, dtype=dtype)
-    assert attention_backend(backends, query, tensor(77, 77) if masked else None) == chosen
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        assert attention_backend(backends, query, None) == "math", "the others are switched off"
 
 
 def test_the_side_that_is_not_channels_last_is_copied() -> None:

@@ -99,5 +99,6 @@ def test_what_came_with_a_generation(profile: Profile) -> None:
     assert ("bf16" in rates) is ("tf32" in rates) is ampere
     first = {(9, 0): ["cudnn"], (10, 0): ["cudnn"]}.get(profile.compute_capability, [])
     fused = [*first, *(["flash"] if ampere else []), "efficient", "math"]
+    fused += ["cudnn"] if ampere and not first else []
     assert list(profile.attention_backends) == fused
     assert profile.cublas_workspace_bytes == (32 * MIB if hopper else 8.125 * MIB)
