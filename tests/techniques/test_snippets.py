@@ -72,7 +72,7 @@ def test_every_technique_shows_lines_or_takes_more_than_a_few() -> None:
         if technique.code is None and technique.family not in ("quantization", "caching")
     }
     assert silent == {
-        *("traced_unet", "channels_last_traced_unet", "model_cpu_offload_traced_unet"),
+        *("traced_unet", "channels_last_traced_unet"),
         *("vae_slicing_xformers", "vae_tiling_xformers", "group_offload_mixed"),
         *("sequential_cpu_offload_attention_slicing", "group_offload_leaf_vae_tiling"),
         *("prompt_embeddings", "tiny_vae", "token_merging", "lora_hotswap"),

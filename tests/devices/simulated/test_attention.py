@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as functional
-import torchgen
-import yaml
+import torchgen  # type: ignore[import-untyped]
+import yaml  # type: ignore[import-untyped]
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fixtures.devices.simulated import attention, kernels
@@ -111,13 +111,15 @@ def ran(profile: Profile, asked: Call, **draws: bool) -> tuple[float, Counter[st
     device = SimulatedDevice(profile, **draws)
     with device.entered(), torch.no_grad():
         simulation: Any = device._simulation
-        parts = [torch.empty_like(part, device=DEVICE) for part in asked.parts]
+        query, key, value = (torch.empty_like(part, device=DEVICE) for part in asked.parts)
         mask = None if asked.mask is None else torch.empty_like(asked.mask, device=DEVICE)
         simulation.begin()
         allocator = simulation.memory.allocator
         allocator.reset_peaks()
         before_bytes = allocator.allocated_bytes
-        functional.scaled_dot_product_attention(*parts, mask, enable_gqa=asked.enable_gqa)
+        functional.scaled_dot_product_attention(
+            query, key, value, mask, enable_gqa=asked.enable_gqa
+        )
         peak_bytes = allocator.peak_allocated_bytes - before_bytes
         operations = Counts.of(simulation.meter.tally).by_name(OPERATIONS)
     return peak_bytes / GIB, Counter(operations)

@@ -41,7 +41,7 @@ WITHOUT: tuple[Need, ...] = ("clock", "images", "compiler", "tracer", "cudnn")
 WITH: tuple[Need, ...] = (
     *("accelerator", "streams", "tf32", "xformers", "fp16 arithmetic", "bf16 arithmetic"),
 )
-WITH_VALUES: tuple[Need, ...] = ("images", "tracer", "cudnn")
+WITH_VALUES: tuple[Need, ...] = ("images", "cudnn")
 
 
 def test_what_it_lacks_has_a_reason_and_depends_on_values_and_on_the_profile() -> None:

@@ -136,9 +136,9 @@ def test_memory_that_another_stream_may_use_is_not_to_be_given_away() -> None:
 def test_what_the_host_reads_must_have_arrived() -> None:
     ordering = Ordering()
     for key in (3, 4):
-        ordering.arrives(key)
+        ordering.arriving.add(key)
         ordering.launch("a copy", {}, {key: "x"})
-    assert ordering.host_must_look
+    assert ordering.arriving
     ordering.host_reads("numpy", [2])
     assert not ordering.races
     ordering.host_reads("numpy", [3])
@@ -147,13 +147,13 @@ def test_what_the_host_reads_must_have_arrived() -> None:
         "host does not wait for the copy"
     ]
     ordering.host_waits_for_all()
-    assert not ordering.host_must_look
+    assert not ordering.arriving
     ordering.host_reads("numpy", [4])
     assert len(ordering.races) == 1
-    ordering.arrives(4)
+    ordering.arriving.add(4)
     ordering.launch("a copy", {}, {4: "x"})
     ordering.left(4)
-    assert not ordering.host_must_look
+    assert not ordering.arriving
 
 
 # Who may still use a stretch of freed memory, held against a model that knows every byte

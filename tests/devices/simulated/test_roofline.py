@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.devices.simulated.profiles import Profile
-from fixtures.devices.simulated.roofline import Roofline
+from fixtures.devices.simulated.roofline import Work
 
 SLOW = Profile(
     id="slow",
@@ -21,12 +21,10 @@ SLOW = Profile(
 COMPUTES_3_S = (300, 0, "fp32")
 
 
-def roofline(*operations: tuple[int, int, str], copied: int = 0, prefetched: int = 0) -> Roofline:
-    made = Roofline(SLOW)
+def work(*operations: tuple[int, int, str], copied: int = 0, prefetched: int = 0) -> Work:
+    made = Work(blocking_bytes=copied, prefetched_bytes=prefetched)
     for operation in operations:
         made.add(*operation)
-    made.add_copy(copied)
-    made.add_copy(prefetched, blocking=False)
     return made
 
 
@@ -52,23 +50,13 @@ def test_arithmetic_or_traffic_decides_over_each_operation_and_the_longest_over_
     operations: list[tuple[int, int, str]], copied: int, prefetched: int, seconds: float
 ) -> None:
     """Of computing, launching and prefetching; copies come on top."""
-    made = roofline(*operations, copied=copied, prefetched=prefetched)
-    assert made.bound_s == seconds
-    assert made.launches == len(operations)
-
-
-def test_an_unknown_format_is_refused_where_it_matters() -> None:
-    made = Roofline(SLOW)
-    with pytest.raises(ValueError, match="'float16' is none of fp32, tf32, fp16, bf16"):
-        made.add(flops=1, moved_bytes=0, number_format="float16")
-    assert made.launches == 0
+    assert work(*operations, copied=copied, prefetched=prefetched).bound_s(SLOW) == seconds
 
 
 def test_work_is_added_as_often_as_it_is_done_and_taken_away() -> None:
-    once = roofline(COMPUTES_3_S, copied=20, prefetched=30)
-    thrice = once.work.plus(once.work, 2)
-    assert Roofline(SLOW, thrice).compute_bound_s == 9.0
+    once = work(COMPUTES_3_S, copied=20, prefetched=30)
+    thrice = once.plus(once, 2)
+    assert thrice.bound_s(SLOW) == 9.0 + 6.0
     assert (thrice.blocking_bytes, thrice.prefetched_bytes) == (60, 90)
-    nothing = Roofline(SLOW, thrice.plus(once.work, -3))
-    assert nothing.bound_s == nothing.launches == 0
-    assert once.launches == 1, "what was added to is as it was"
+    assert thrice.plus(once, -3).bound_s(SLOW) == 0
+    assert once.operations.total() == 1, "what was added to is as it was"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.simulated.workspaces import workspace_bytes
+from fixtures.devices.simulated.kernels import workspace_bytes
 
 aten = torch.ops.aten
 HALF, FULL = torch.float16, torch.float32
