@@ -9,7 +9,6 @@ from fixtures.verdicts.case import Case
 def test_visual_equivalence(drawn: ScenarioRecord, case: Case, judge: Judge) -> None:
     """The worst image of a batch counts; NaN, black and flat are broken before that.
 
-    What is drawn must stay what it is: subject, place and main colour, where a classifier can tell.
     Tiled images must not show where the tiles meet, either. The fp32 image itself must be that of
     the frozen reference, and that of the baseline.
     """

@@ -13,7 +13,7 @@ from fixtures.catalogues import load, loaded, store_of
 from fixtures.commands import calibrate
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
-from fixtures.commands.compare.selection import selected
+from fixtures.commands.compare.command_line import selected
 from fixtures.commands.compare.side import Side, failure_of
 from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.configurations import single_techniques

@@ -28,7 +28,7 @@ CPU_WHEELS = {
 
 
 def caches() -> Path:
-    """Where the environments of `compare` are, and here those of nox, too."""
+    """Where `compare` makes its environments, and here those of nox and uv's cache are, too."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "diffusers-perf")
 
 
@@ -39,7 +39,7 @@ def on_cuda() -> bool:
 
 def variables() -> dict[str, str]:
     """For nox and pip; what a runner has set comes before what is set here."""
-    own = {"NOX_ENVDIR": str(caches() / "nox")}
+    own = {"NOX_ENVDIR": str(caches() / "nox"), "UV_CACHE_DIR": str(caches() / "uv")}
     return {**own, **({} if on_cuda() else CPU_WHEELS), **os.environ}
 
 

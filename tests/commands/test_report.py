@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.commands.report import main
+from fixtures.records.at_peak import AtPeak
 from fixtures.records.codec import RecordError
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, RunRecord
-from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from tests.support.counting import counts, host_calls
 from tests.support.odd import ODD, Place, places, spoilt
@@ -31,9 +31,6 @@ from tests.support.runs import (
 )
 
 IMAGE = "data:image/webp;base64,AAAA"
-TIMELINE = Timeline(
-    2, (10, 3 << 20, 5), ((0, "pipeline"), (1, "vae")), 1, {"vae": 1 << 20}, {"copy": (1, 2, 3)}
-)
 RUN = run_record(
     scenario_record(
         "fp16",
@@ -45,13 +42,11 @@ RUN = run_record(
         speedup=Interval(2.0, 1.0, 3.0),
         documented_speedup=1.5,
         timings=[timing(), timing(1.1)],
-        baseline_ratios=[0.9, 1.0],
         changed=["torch 1 -> 2"],
         images=[IMAGE],
         likeness={FP32: [Likeness(0.5, 0.1, 0.02, 0.3, 0.4)]},
         not_compared={STORED: (Outcome.NO_BASELINE, "it cannot be read")},
         stored_apart=[Likeness(1.0, 0.0, 0.0)],
-        wanted={FP32: [{"subject": "cat"}]},
         stored_images=[IMAGE],
         flip_maps={FP32: [IMAGE], STORED: [IMAGE]},
         verdicts=[
@@ -66,7 +61,8 @@ RUN = run_record(
         bound_ms=5.0,
         documented_speedup=1.2,
         component_peak_bytes={"whole": 6 << 20},
-        timeline=TIMELINE,
+        at_peak=AtPeak("vae", {"vae": 1 << 20}),
+        work={"copy": (1, 2, 3)},
     ),
     notes=["a note"],
     claims={"hold": 1},
@@ -89,18 +85,14 @@ def readable(text: str) -> bool:
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(
-    place=st.sampled_from(list(places(DOCUMENT))), odd=st.sampled_from(ODD), beside=st.booleans()
-)
+@given(place=st.sampled_from(list(places(DOCUMENT))), odd=st.sampled_from(ODD))
 def test_a_spoilt_results_file_is_refused_in_one_sentence_or_shown(
-    place: Place, odd: Any, beside: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: Place, odd: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, sound, out = (tmp_path / name for name in ("spoilt.json", "sound.json", "out"))
+    path, out = tmp_path / "spoilt.json", tmp_path / "out"
     text = spoilt(DOCUMENT, place, odd)
     path.write_text(text, encoding="utf-8")
-    sound.write_text(json.dumps(DOCUMENT), encoding="utf-8")
-    files = [str(sound), str(path)] if beside else [str(path)]
-    status = main([*files, "--perf-report", str(out)])
+    status = main([str(path), "--perf-report", str(out)])
     said = capsys.readouterr().err
     assert status == (0 if readable(text) else 2)
     if status:
@@ -109,7 +101,6 @@ def test_a_spoilt_results_file_is_refused_in_one_sentence_or_shown(
     else:
         assert RESULTS.read(out / "results.json") is not None
     assert path.read_text(encoding="utf-8") == text
-    assert sound.read_text(encoding="utf-8") == json.dumps(DOCUMENT)
 
 
 def stored(path: Path, run: RunRecord = RUN) -> str:
@@ -147,25 +138,24 @@ def test_a_part_that_is_given_twice_is_refused(
         ({"software": {**SOFTWARE, "diffusers": "0.36.0"}}, "diffusers 0.41.0 -> 0.36.0"),
     ],
 )
-def test_parts_of_different_runs_are_refused_unless_that_is_asked_for(
+def test_parts_of_different_runs_are_refused(
     other: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # An empty shard knows no device, may be equal to another one, and comes first here.
     empty, again = (stored(tmp_path / f"{name}.json", RunRecord()) for name in ("none", "again"))
     one = stored(tmp_path / "one.json", run_record(scenario_record("fp16", Outcome.PASS)))
+    like = stored(tmp_path / "like.json", run_record(scenario_record("bf16", Outcome.PASS)))
     two = stored(tmp_path / "two.json", run_record(scenario_record("bf16", Outcome.PASS), **other))
     out = tmp_path / "out"
     assert main(["--merge", empty, one, two, "--perf-report", str(out)]) == 2
     assert capsys.readouterr().err == (
-        f"report: --merge: {one} and {two} are not parts of one run ({words}): leave one out, or "
-        "add --merge-different.\n"
+        f"report: --merge: {one} and {two} are not parts of one run ({words}): leave one out.\n"
     )
     assert not out.exists()
-    assert main(["--merge-different", empty, again, one, two, "--perf-report", str(out)]) == 0
+    assert main(["--merge", empty, again, one, like, "--perf-report", str(out)]) == 0
     whole = RESULTS.read(out / "results.json")
     assert list(whole.scenarios) == ["storybook-fp16", "storybook-bf16"]
-    [note] = whole.notes
-    assert note.startswith(f"parts of this run differ ({words}): ")
+    assert whole.notes == []
 
 
 def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,9 +61,7 @@ def call(pipeline: Any) -> None:
 
 
 def test_what_the_management_library_reports_belongs_to_the_hardware() -> None:
-    reported = SimpleNamespace(
-        facts={"power_limit_w": 700}, surroundings="driver 1", read=lambda: None
-    )
+    reported = SimpleNamespace(facts={"power_limit_w": 700}, driver="1", read=lambda: None)
     cuda = FakeCuda()
     cuda.properties.uuid = "1234"
     device = CudaDevice(cuda=cuda, nvml={"1234": reported}.get)  # type: ignore[arg-type]
@@ -110,7 +108,7 @@ def test_the_workspaces_of_an_earlier_call_do_not_count(monkeypatch: pytest.Monk
             cuda.allocate(5)
             cuda.free(5)
         peaks.append(trace.component_peak_bytes[WHOLE])
-        assert trace.leak is None
+        assert not trace.faults
     assert peaks == [32 * MIB + 5] * 2
     cuda.log.clear()
     device.release()

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import safetensors.torch
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,28 +21,20 @@ from fixtures.devices.host_calls import HostCallCounter
 from fixtures.devices.ledger import StorageLedger
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.counts import (
-    COLLECTIONS,
     EMPTY_CACHE,
-    EVENTS,
     HOST_CALLS,
     MOVES,
     OPENED,
-    PINNED,
-    PINNED_BYTES,
-    PROCESSES,
-    READ_BYTES,
     RUNTIME,
     STANDARD_CALLS,
-    STREAMS,
     SYNCHRONIZE,
-    THREADS,
     Counts,
     Row,
 )
 from tests.devices.programs import printed
 
 SOURCE = """
-import gc, inspect, subprocess, threading
+import inspect
 
 def leaf(items):
     return len(items)
@@ -74,13 +65,6 @@ def read(path):
 
 def signature():
     return inspect.signature(leaf)
-
-def costly():
-    gc.collect()
-    thread = threading.Thread(target=leaf, args=((),))
-    thread.start()
-    thread.join()
-    subprocess.run(["true"])
 """
 
 
@@ -130,12 +114,6 @@ def test_work_of_the_standard_library_counts_for_its_caller(library: ModuleType)
     assert seen.total(HOST_CALLS) == 1
     assert seen.rows[Row(STANDARD_CALLS, "hostlib")].in_all > 20
     assert STANDARD_CALLS not in counted(library.leaf, ()).kinds
-
-
-def test_what_costs_more_than_a_call_is_counted(library: ModuleType) -> None:
-    library.costly()
-    seen = counted(library.costly)
-    assert [seen.total(kind) for kind in (COLLECTIONS, THREADS, PROCESSES)] == [1, 1, 1]
 
 
 def test_other_packages_other_threads_and_the_suite_s_own_calls_are_not_counted(
@@ -207,7 +185,7 @@ def test_a_move_is_counted_whether_or_not_anything_moves() -> None:
     assert moves == {MOVES: 3}
 
 
-def test_caches_waits_streams_and_events_are_counted() -> None:
+def test_caches_and_waits_are_counted() -> None:
     def call() -> None:
         torch.cuda.empty_cache()
         torch.cuda.Stream().synchronize()
@@ -215,32 +193,12 @@ def test_caches_waits_streams_and_events_are_counted() -> None:
         torch.cuda.synchronize()
 
     with SimulatedDevice().entered():
-        assert runtime(call) == {EMPTY_CACHE: 1, EVENTS: 1, STREAMS: 1, SYNCHRONIZE: 2}
+        assert runtime(call) == {EMPTY_CACHE: 1, SYNCHRONIZE: 2}
 
 
-def test_pinned_memory_is_counted_with_its_bytes() -> None:
-    source = "def pin(tensor):\n    return tensor.pin_memory()\n"
-    namespace: dict[str, object] = {}
-    folder = Path(torch.__file__).parent
-    exec(compile(source, str(folder / "pinning.py"), "exec"), namespace)  # noqa: S102
-    tensor = torch.zeros(6, dtype=torch.float16)
-
-    def call() -> None:
-        try:
-            namespace["pin"](tensor)  # type: ignore[operator]
-        except RuntimeError:
-            """It cannot be pinned without an accelerator, and was asked for."""
-
-    assert runtime(call) == {PINNED: 1, PINNED_BYTES: 12}
-
-
-def test_files_are_counted_with_the_bytes_that_are_read(
-    library: ModuleType, tmp_path: Path
-) -> None:
-    path = tmp_path / "weights.safetensors"
-    safetensors.torch.save_file({"a": torch.zeros(100)}, path)
-    read = runtime(safetensors.torch.load_file, path)
-    assert read == {OPENED: 1, READ_BYTES: path.stat().st_size}
+def test_files_that_are_opened_are_counted(library: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
     assert runtime(library.read, path) == {OPENED: 1}
 
 

@@ -12,7 +12,7 @@ import pytest
 from fixtures.devices import Device, kinds, open_device
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
-from fixtures.devices.kinds import KINDS, SIMULATED, device_name, find_kind
+from fixtures.devices.kinds import KINDS, device_name, find_kind
 from fixtures.devices.needs import NEEDS
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.scenarios import chosen_workloads, find_scenario
@@ -87,7 +87,6 @@ def test_a_device_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_pat
         device_class=f"{__name__}:PocketDevice",
         memory_source="replay",
         default_workloads="storybook",
-        key="pocket",
         is_there=lambda: True,
     )
     monkeypatch.setitem(KINDS, "pocket", entry)
@@ -99,10 +98,3 @@ def test_a_device_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_pat
     scenario = find_scenario("storybook", "fp16")
     assert scenario.counted_steps("pocket") < scenario.counted_steps("simulated")
     assert find_kind("pocket").holds_two_pipelines
-
-
-def test_what_is_stored_of_a_simulated_device_is_under_its_key() -> None:
-    assert SIMULATED.key == open_device("simulated").key
-    assert not kinds.is_of_hardware("simulated-rtx-4090")
-    assert not kinds.is_of_hardware("cpu")
-    assert kinds.is_of_hardware("nvidia-h200")

@@ -17,7 +17,7 @@ from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.leaks import ALLOWED_BYTES, LeakCheck
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
-from fixtures.metrics.faults import LEAK
+from fixtures.records.record import LEAK
 from fixtures.records.units import MIB
 from fixtures.scenarios import find_scenario
 from tests.devices.fake_cuda import FakeCuda, Tensor
@@ -77,7 +77,7 @@ def simulated(call: Callable[[Any], object]) -> str | None:
         with device.observe(pipeline) as trace:
             call(pipeline)
         vars(pipeline).clear()
-    return trace.leak
+    return trace.faults.get(LEAK)
 
 
 def drawn() -> torch.Tensor:
@@ -112,7 +112,7 @@ def test_weights_that_return_to_larger_blocks_are_not_a_leak() -> None:
             model.to(torch.float32)
             model.to(torch.float16)
         assert allocator.allocated_bytes > before + ALLOWED_BYTES
-        assert trace.leak is None
+        assert not trace.faults
 
 
 # On the CPU
@@ -132,7 +132,7 @@ def test_on_the_cpu_what_a_part_of_the_pipeline_keeps_is_a_leak_and_its_image_is
                 image = STORYBOOK.workload.draw(pipeline, steps=1)
                 image = image.copy()
             handle.remove()
-            return trace.leak
+            return trace.faults.get(LEAK)
 
         def replace(latents: torch.Tensor, image: torch.Tensor) -> None:
             kept[:] = [image]
@@ -186,7 +186,7 @@ def observed(call: Callable[[FakeCuda], object]) -> str | None:
     cuda.allocate(10 * MIB)
     with CudaDevice(cuda=cuda).observe(EMPTY) as trace:
         call(cuda)
-    return trace.leak
+    return trace.faults.get(LEAK)
 
 
 @pytest.mark.parametrize("reports_requests", [True, False])

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import torch
 
-from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.cuda import CudaDevice
 from fixtures.measuring import control
 from fixtures.measuring.control import VERSION, ControlWorkload
-from fixtures.measuring.fingerprint import CONTROL_VERSION
+from fixtures.measuring.rounds import CONTROL_VERSION
+from fixtures.measuring.timed import CONTROL_REPETITIONS
 
 SOURCE = Path(control.__file__).read_text(encoding="utf-8")
 WORK = {1: "1c1ecf560eb0b0db"}
@@ -34,8 +33,7 @@ def work(source: str) -> str:
 def test_what_is_computed_belongs_to_the_version() -> None:
     assert work(SOURCE) == WORK[VERSION]
     assert VERSION == CONTROL_VERSION
-    assert CpuDevice().control_repetitions == 120
-    assert CudaDevice.control_repetitions.fget(None) == 400  # type: ignore[attr-defined]
+    assert CONTROL_REPETITIONS == 120
 
 
 def test_every_one_computes_with_the_same_numbers_and_a_call_leaves_nothing_behind() -> None:

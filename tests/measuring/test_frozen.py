@@ -18,11 +18,11 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.torch_settings import one_thread
-from fixtures.measuring import fingerprint as fingerprints
-from fixtures.measuring.fingerprint import fingerprint
+from fixtures.measuring import rounds
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram
 from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
+from fixtures.measuring.rounds import fingerprint
 from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
@@ -172,7 +172,7 @@ def test_the_fingerprint_changes_with_every_module_of_the_program(
 ) -> None:
     before = fingerprint.__wrapped__(PIPELINE_FOLDER)
     copied = shutil.copytree(Path(module.__file__).parent, tmp_path / "frozen")
-    monkeypatch.setattr(fingerprints, "PROGRAM", copied)
+    monkeypatch.setattr(rounds, "PROGRAM", copied)
     assert {path.name for path in copied.glob("*.py")} - {"__init__.py"} == set(SOURCES)
     seen = {before}
     for name in SOURCES:

@@ -1,10 +1,8 @@
-"""What images are like: fp32's, the frozen reference's, the stored ones, the prompt's."""
+"""What images are like: fp32's, the frozen reference's, the stored ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +12,12 @@ from fixtures.measuring.observation import Observation
 from fixtures.measuring.pictures import keep_images, record_likeness
 from fixtures.measuring.recording import new_run, record_of
 from fixtures.records.images import Images, as_stored, decoded, encoded
-from fixtures.records.likeness import FP32, FROZEN, PROMPT, STORED
+from fixtures.records.likeness import FP32, FROZEN, STORED
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.verdicts import likeness as likeness_module
 from fixtures.verdicts.likeness import has_flip, likeness
-from fixtures.workloads.base import Classes
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import (
     IMAGES,
@@ -38,7 +35,7 @@ NEARLY = np.clip(IMAGES + 0.3 / 255, 0, 1)
 
 @dataclass
 class Drawn:
-    """What the technique and fp32 draw, what is stored of them, and what images show.
+    """What the technique and fp32 draw, and what is stored of them.
 
     An error is raised where the image is asked for; None is stored of what has none.
     """
@@ -46,21 +43,15 @@ class Drawn:
     tried: Images = field(default_factory=lambda: OTHER)
     fp32: Images = field(default_factory=lambda: IMAGES)
     stored: dict[str, Images | Exception] = field(default_factory=dict)
-    shown: dict[str, Sequence[Classes]] = field(default_factory=dict)
-    asked: Sequence[Classes] = ()
 
     def __post_init__(self) -> None:
         fp32 = fake_scenario(print, "fp32")
         self.scenario = fake_scenario(print, others={"fp32": fp32})
         self.observations = observations_on(FakeDevice(), self._observe)
-        for one in (self.scenario, fp32):
-            workload: Any = one.workload
-            workload.asked = self.asked
 
     def _observe(self, scenario: Scenario, _: object) -> Observation:
         images = self.fp32 if scenario.is_reference else self.tried
-        shown = self.shown.get("fp32" if scenario.is_reference else "tried", ())
-        return observation(scenario.id, images=images, shown=shown)
+        return observation(scenario.id, images=images)
 
     def _stored(self, scenario: Scenario) -> Images | None:
         found = self.stored.get(scenario.technique.id)
@@ -154,36 +145,6 @@ def test_fp32_s_images_are_compared_with_the_stored_ones_and_not_with_its_own() 
     assert [one.largest for one in record.stored_apart] == [0.0, 0.0]
     assert record.ssim == 1.0
     assert FROZEN not in record.not_compared, "this workload has no frozen reference"
-
-
-# What images show
-
-
-CAT, DOG = ({"subject": one, "place": "moon"} for one in ("cat", "dog"))
-
-
-ASKED = [{"subject": "cat"}, {"subject": "dog"}]
-
-
-@pytest.mark.parametrize(
-    ("of_fp32", "shown", "asked", "wanted"),
-    [
-        (False, {"tried": [CAT, CAT], "fp32": [CAT, DOG]}, ASKED, {FP32: [CAT, DOG]}),
-        (True, {"fp32": [CAT, DOG]}, ASKED, {PROMPT: ASKED}),
-        (True, {"fp32": [CAT, DOG]}, [], {}),
-        (False, {}, ASKED, {}),
-        (True, {}, ASKED, {}),
-    ],
-)
-def test_images_should_show_what_fp32_s_show_and_these_what_the_prompt_asks_for(
-    of_fp32: bool,
-    shown: dict[str, Sequence[Classes]],
-    asked: Sequence[Classes],
-    wanted: dict[str, Sequence[Classes]],
-) -> None:
-    record = Drawn(shown=shown, asked=asked).record(of_fp32=of_fp32)
-    assert record.shown == shown.get("fp32" if of_fp32 else "tried", [])
-    assert record.wanted == wanted
 
 
 # Pictures for a report

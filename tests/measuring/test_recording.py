@@ -15,13 +15,13 @@ from fixtures.measuring.recording import (
     record_timings,
 )
 from fixtures.measuring.rounds import Plan, alternating_rounds
-from fixtures.metrics.latency_verdicts import judge_absolute_latency
+from fixtures.metrics.latency_verdicts import judge_time
 from fixtures.records.baselines import Baseline
 from fixtures.records.images import encoded
 from fixtures.records.run import WHOLE
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.verdicts.statistics import shift_against
+from fixtures.verdicts.statistics import shift_of
 from tests.metrics.cases import case
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
@@ -60,9 +60,7 @@ def test_a_scenario_has_one_record_in_a_run() -> None:
 
 def test_an_observation_is_recorded_with_the_reference_s_peak() -> None:
     record = record_of(new_run(), SCENARIO)
-    simulated = observation(
-        bound_s=0.25,
-    )
+    simulated = observation(bound_ms=250.0)
     record_observation(record, simulated, None)
     assert record.component_peak_bytes == {WHOLE: 1000, "vae": 400}
     assert record.counts == counts(mm=10).beside(host_calls())
@@ -81,14 +79,14 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
 
     reference, candidate = FakeTimed(hot=[9]), FakeTimed(seconds, hot=[2])
     taken = alternating_rounds(SCENARIO, reference, candidate, Plan(4, 2))
-    assert [group.disturbed for group in taken.groups] == [(False, True), (), (False, True), ()]
+    assert len(taken.groups) == 2
     record = record_of(new_run(), SCENARIO)
     record_timings(record, SCENARIO, [taken] * 2)
     stored = entry_of(new_run(), record, "why", {})
     run = case(entry=stored, hardware={}, steady_clock=True)
-    verdict = judge_absolute_latency(run, [taken] * 2)
+    verdict = judge_time(run, [taken] * 2)
     assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
-    judged = shift_against([taken.latency_sample], [stored.latency[0].log_ms])
+    judged = shift_of([taken.latency_sample], [stored.latency[0].log_ms])
     assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Callable, Iterator, Sequence
 
+import psutil
 import pytest
 
 from fixtures.measuring.repetition import (
@@ -15,7 +16,7 @@ from fixtures.measuring.repetition import (
     until_decided,
 )
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
-from fixtures.records.timing import Evidence, Timing
+from fixtures.records.timing import Timing
 from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.support.runs import timing
 
@@ -157,23 +158,33 @@ def test_all_are_sampled_in_turn_when_the_first_is_asked_for() -> None:
 # Noise has a name
 
 
-QUIET = Evidence(load=0.3, steal=0.0, cpu_share=0.99)
-LOADED = Evidence(load=4.5, steal=0.07, cpu_share=0.52)
+def undecided(*ratios: float) -> str:
+    """What is said of processes that saw these ratios."""
+    return noise([timing(ratio) for ratio in ratios], sample_s=12.0)
 
 
-def undecided(*evidence: Evidence, ratios: Sequence[float] = (1.0, 1.0)) -> str:
-    """What is said of processes that saw these ratios under this evidence."""
-    pairs = zip(ratios, evidence, strict=True)
-    return noise([replace(timing(ratio), evidence=seen) for ratio, seen in pairs], sample_s=12.0)
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Gives the machine two cores and a load, which is low at first."""
+
+    def load(average: float) -> None:
+        monkeypatch.setattr(psutil, "getloadavg", lambda: (average, 9.0, 9.0))
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    load(0.3)
+    return load
 
 
-def test_every_cause_is_named_with_its_figures_and_no_other() -> None:
-    said = undecided(QUIET, LOADED)
-    assert "undecided because of other processes (load 4.5 on" in said
-    assert "this one ran 52 % of the time) and other guests (steal 7 %); " in said
-    guests = undecided(QUIET, replace(QUIET, steal=0.07))
-    assert guests.startswith("undecided because of other guests (steal 7 %); ")
-    differing = undecided(QUIET, QUIET, ratios=(0.905, 1.105))
+def test_every_cause_is_named_with_its_figures_and_no_other(
+    loaded: Callable[[float], None],
+) -> None:
+    loaded(4.5)
+    assert undecided(0.905, 1.105).startswith(
+        "undecided because of other processes (load 4.5 on 2 cores) and processes that differ by "
+        "14.1 %; "
+    )
+    loaded(2.9)
+    differing = undecided(0.905, 1.105)
     assert differing.startswith("undecided because of processes that differ by 14.1 %; ")
 
 
@@ -185,7 +196,8 @@ def test_every_cause_is_named_with_its_figures_and_no_other() -> None:
         (MAX_SAMPLES, "add a session to the baseline: nox -s refresh"),
     ],
 )
+@pytest.mark.usefixtures("loaded")
 def test_too_few_processes_are_named_where_nothing_disturbed(taken: int, remedy: str) -> None:
-    said = undecided(*[QUIET] * taken, ratios=[1.0] * taken)
+    said = undecided(*[1.0] * taken)
     assert said.startswith("undecided because of nothing but too few processes; ")
     assert said.endswith(remedy)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
-import psutil
 import pytest
 
+from fixtures.devices import Watch
 from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds
 from fixtures.measuring.timed import (
-    MAX_SETTLING,
-    EvidenceWatch,
+    SETTLING_CALLS,
     candidate_of,
     reference_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.timing import Evidence, Timing
+from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
 from fixtures.workloads.base import FrozenSource
@@ -75,7 +72,7 @@ def test_a_pipeline_is_built_once_laid_out_anew_for_each_group_and_left_once(
 def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(
     bench: TimedBench,
 ) -> None:
-    class Hot:
+    class Hot(Watch):
         def disturbance(self) -> str | None:
             return "it was hot"
 
@@ -91,27 +88,17 @@ def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(
     assert done.judged_s == CANDIDATE_S
     assert 0 < done.wall_s < 1.0, "the fake takes no time on the wall"
     assert done.disturbance == "it was hot"
-    assert timed.evidence().sentence().endswith("; at most 90 °C")
+    assert timed.evidence().endswith("; at most 90 °C")
 
 
-@pytest.mark.parametrize(
-    ("gain", "calls"),
-    [
-        (lambda number: 1.0, 2),
-        (lambda number: {1: 1.5, 2: 1.2}.get(number, 1.0), 4),
-        (lambda number: 0.5**number, 1 + MAX_SETTLING),
-    ],
-    ids=["at once", "in the end", "never"],
-)
-def test_a_device_that_warms_up_is_called_until_it_is_stable(
-    gain: Callable[[int], float], calls: int, bench: TimedBench
+def test_a_new_pipeline_makes_whole_calls_first_on_a_device_that_warms_up(
+    bench: TimedBench,
 ) -> None:
     bench.device.warms_up = True
-    timed = candidate_of(bench.scenario("C", gain), bench.device)
-    timed.place()
-    assert bench.timed("C") == calls
-    timed.place()
-    assert bench.timed("C") == calls, "only a new pipeline is settled"
+    timed = candidate_of(bench.scenario("C"), bench.device)
+    for _ in range(2):
+        timed.place()
+        assert bench.timed("C") == SETTLING_CALLS
 
 
 @pytest.mark.parametrize("where", ["building", "warming up", "a round"])
@@ -258,63 +245,3 @@ def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
     assert caught.value.outcome is outcome
     assert str(caught.value).startswith(f"fake-C: {says}")
     timed.close()
-
-
-# How quiet the host was, from clocks that follow a script
-
-
-def _clocks(
-    monkeypatch: pytest.MonkeyPatch, system: Sequence[Any], own_s: Sequence[float]
-) -> EvidenceWatch:
-    """A watch over ten seconds, with the times of the machine and of this process given."""
-    processes = iter([SimpleNamespace(user=seconds, system=0.0) for seconds in own_s])
-    times, walls = iter(system), iter((0.0, 10.0))
-    monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
-    monkeypatch.setattr(
-        psutil, "Process", lambda: SimpleNamespace(cpu_times=lambda: next(processes))
-    )
-    monkeypatch.setattr(psutil, "getloadavg", lambda: (1.5, 9.0, 9.0))
-    monkeypatch.setattr(timed_module, "time", SimpleNamespace(monotonic=lambda: next(walls)))
-    return EvidenceWatch()
-
-
-class Times(tuple[float, float]):
-    """Times of a machine: what was used, and what other guests took."""
-
-    __slots__ = ()
-
-    @property
-    def steal(self) -> float:
-        return self[1]
-
-
-@pytest.mark.parametrize(
-    ("system", "own_s", "steal", "cpu_share"),
-    [
-        ([Times((100.0, 50.0)), Times((115.0, 55.0))], [30.0, 39.0], 0.25, 0.9),
-        ([(100.0, 0.0), (100.0, 0.0)], [0.0, 0.0], 0.0, 0.0),
-        ([Times((0.0, 0.0)), Times((20.0, 0.0))], [0.0, 20.0], 0.0, 1.0),
-    ],
-    ids=["one thread", "neither steal nor progress", "several threads"],
-)
-def test_steal_and_share_are_those_of_the_watched_time(
-    system: Sequence[Any],
-    own_s: Sequence[float],
-    steal: float,
-    cpu_share: float,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    watch = _clocks(monkeypatch, system, own_s)
-    assert watch.read() == Evidence(load=1.5, steal=steal, cpu_share=cpu_share)
-
-
-def test_a_real_watch_sees_this_process_at_work() -> None:
-    watch = EvidenceWatch()
-    until_s = time.process_time() + 0.05  # the system counts in hundredths of a second
-    while time.process_time() < until_s:
-        pass
-    evidence = watch.read("980 MHz")
-    assert evidence.load >= 0
-    assert 0 <= evidence.steal <= 1
-    assert 0 < evidence.cpu_share <= 1
-    assert evidence.device == "980 MHz"

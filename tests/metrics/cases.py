@@ -17,7 +17,7 @@ ELSEWHERE = {"processor": "Testron 9001", "threads": 1}
 OTHER_SETS = {**ELSEWHERE, "instruction_sets": ["avx2"]}
 
 
-TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.elsewhere, "for tests")
+TOLERANCE = Tolerance(SIDE_BY_SIDE, RATIO_TOLERANCE.elsewhere)
 """As narrow as any, so that the same figures serve every judgement."""
 
 

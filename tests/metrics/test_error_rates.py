@@ -17,9 +17,10 @@ from fixtures.verdicts.decision import REGRESSION_ERROR, decide
 from fixtures.verdicts.limits import Margin
 from fixtures.verdicts.statistics import (
     MAX_SAMPLES,
+    OTHERS_DOF,
     Priors,
     Spread,
-    shift_against,
+    shift_of,
     spread_of,
 )
 from tests.metrics.cases import case, timed
@@ -99,7 +100,7 @@ def test_an_unchanged_release_seldom_fails_though_it_is_sampled_again() -> None:
 # Sessions
 
 PROCESS, SESSION = 0.015, 0.015
-DOCUMENTED = Priors(Spread(PROCESS, 40.0), Spread(SESSION, 20.0))
+DOCUMENTED = Priors(Spread(PROCESS, OTHERS_DOF), Spread(SESSION, 20.0))
 """Spreads of processes and sessions, as they are documented."""
 
 
@@ -112,7 +113,7 @@ def alarms(sessions: int, priors: Priors = DOCUMENTED) -> int:
         drawn = chance.normal(0, PROCESS, (sessions + 1, MAX_SAMPLES)) + centres[:, None]
         new = [Sample(float(log), 0.0) for log in drawn[0]]
         for count in range(1, MAX_SAMPLES + 1):
-            shift = shift_against(new[:count], drawn[1:, :6].tolist(), priors)
+            shift = shift_of(new[:count], drawn[1:, :6].tolist(), priors)
             if decide(shift, Margin(0.0, 0.0), comparisons=1).outcome is Outcome.REGRESSION:
                 wrong += 1
                 break

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.metrics import faults
-from fixtures.metrics.faults import CARRIED_OVER, LEAK, RACE, STATE
 from fixtures.records.outcome import Outcome
+from fixtures.records.record import CARRIED_OVER, LEAK, RACE, STATE
 from fixtures.verdicts.case import Case, SideCase
 from fixtures.verdicts.compared import Sides
 from tests.support.runs import scenario_record

@@ -17,7 +17,6 @@ from fixtures.records.counts import (
     FLOPS,
     HOST_CALLS,
     OPERATIONS,
-    READ_BYTES,
     SYNCS,
 )
 from fixtures.records.units import GIB, MIB
@@ -52,7 +51,6 @@ def test_each_metric_has_the_limit_that_is_documented(name: str, base: int, limi
 def test_the_runtime_s_calls_are_material_in_every_step() -> None:
     assert MATERIAL.of(THRESHOLDS[EMPTY_CACHE], 0, 1) == 0
     assert MATERIAL.of(THRESHOLDS[EMPTY_CACHE], 0, STEPS) == STEPS - 1
-    assert MATERIAL.of(THRESHOLDS[READ_BYTES], 1000, STEPS) == 10
     assert MATERIAL.of(THRESHOLDS[HOST_CALLS], 100, 1) == 10
     assert MATERIAL.of(THRESHOLDS[HOST_CALLS], 1000, 1) == 50
 

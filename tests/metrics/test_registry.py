@@ -12,7 +12,7 @@ from fixtures.settings import REPOSITORY
 
 HELPERS = {
     *("__init__", "metric", "exact", "causes", "counts"),
-    *("host_speed", "latency_tolerances", "latency_verdicts"),
+    *("latency_tolerances", "latency_verdicts"),
 }
 """Modules that are no metric: what they share."""
 

@@ -27,10 +27,9 @@ from tests.support.runs import entry, scenario_record, timing
 
 
 @pytest.mark.parametrize("tolerance", [RATIO_TOLERANCE, FP32_TOLERANCE, CONTROL_TOLERANCE])
-def test_every_tolerance_is_wider_elsewhere_and_has_a_reason(tolerance: Tolerance) -> None:
+def test_every_tolerance_is_wider_elsewhere(tolerance: Tolerance) -> None:
     assert 0 < tolerance.margin.regression <= tolerance.margin.pass_bound
     assert tolerance.margin.pass_bound < tolerance.elsewhere
-    assert len(tolerance.reason) > 20
 
 
 @pytest.mark.parametrize("comparisons", [0, 1, 10, 11, 16, 300])
@@ -96,14 +95,14 @@ def test_latency_is_held_to_the_tolerance_on_every_clock(steady: bool) -> None:
     )
     assert {one.outcome for one in wide} == {Outcome.PASS}
     assert Outcome.REGRESSION in {one.outcome for one in suite}
-    assert all(YOURS in one.sentence for one in wide[: 1 + steady])
+    assert [YOURS in one.sentence for one in wide] == [True] * (1 + steady)
 
 
 def test_a_pass_rules_out_half_as_much_again_as_the_tolerance() -> None:
     certain = timed([1.0] * 60)
     for share, loss, outcome in ((0.08, 0.075, Outcome.PASS), (0.02, 0.015, Outcome.INCONCLUSIVE)):
         on = case(entry=certain, own_tolerances={"latency": share})
-        (ratio, _) = judge_latency(on, [timing(1 + loss)])
+        (ratio,) = judge_latency(on, [timing(1 + loss)])
         assert ratio.outcome is outcome
         assert ratio.limit == pytest.approx(1 + share)
 
@@ -116,7 +115,7 @@ def test_elsewhere_only_a_wider_tolerance_is_ones_own(
     share: float, limit: float, whose: str
 ) -> None:
     on = case(entry=timed([1.0] * 60), own_tolerances={"latency": share}, hardware=ELSEWHERE)
-    ratio, _ = judge_latency(on, [timing()])
+    (ratio,) = judge_latency(on, [timing()])
     assert ratio.limit == pytest.approx(limit)
     assert f"{whose}, by other processors" in ratio.sentence
     assert ("yours" in ratio.sentence) == bool(whose)

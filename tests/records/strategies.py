@@ -17,7 +17,6 @@ from fixtures.records.codec import LARGEST, Bytes, Count, Figure, Positive, Whol
 from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.images import DataUri
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Group, Timing
 
 NAMES = st.text(max_size=8)
@@ -77,19 +76,18 @@ def of_record(of: Any, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[An
 # What the types alone do not say
 
 
-def _groups(fewest: int, disturbed: st.SearchStrategy[bool]) -> st.SearchStrategy[Group]:
+def _groups(fewest: int) -> st.SearchStrategy[Group]:
     """Groups of at least so many pairs of rounds."""
     return st.integers(fewest, 2).flatmap(
         lambda pairs: st.builds(
             Group,
             st.tuples(*[SECONDS] * (pairs + 1)),
             st.tuples(*[SECONDS] * pairs),
-            st.just(()) | st.tuples(*[disturbed] * pairs),
         )
     )
 
 
-UNDISTURBED, OTHERS = _groups(1, st.just(False)), _groups(0, st.booleans())
+PAIRED, OTHERS = _groups(1), _groups(0)
 ROWS = st.dictionaries(
     st.builds(Row, NAMES, NAMES, NAMES), st.builds(Number, WHOLE_NUMBERS, WHOLE_NUMBERS), max_size=4
 )
@@ -107,16 +105,8 @@ BY_TYPE += [
         Timing,
         of_record(
             Timing,
-            groups=st.tuples(UNDISTURBED, OTHERS) | st.tuples(UNDISTURBED),
+            groups=st.tuples(PAIRED, OTHERS) | st.tuples(PAIRED),
             wall_s=st.lists(SECONDS, min_size=1, max_size=3).map(tuple),
-        ),
-    ),
-    (
-        Timeline,
-        of_record(
-            Timeline,
-            stride=ABOVE_ZERO,
-            phases=st.lists(st.tuples(WHOLE_NUMBERS, NAMES), min_size=1, max_size=3).map(tuple),
         ),
     ),
     (
@@ -130,7 +120,12 @@ BY_TYPE += [
         ),
     ),
 ]
-BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1)))]
+NOT_STORED: dict[str, st.SearchStrategy[Any]] = {
+    "faults": st.just({}),
+    "bound_ms": st.none(),
+    "work": st.just({}),
+}
+BY_TYPE += [(Entry, of_record(Entry, ssim=st.none() | st.floats(-1, 1), **NOT_STORED))]
 BY_TYPE += [
     (
         RunRecord,

@@ -16,19 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.records import baselines
+from fixtures.records.at_peak import AtPeak
 from fixtures.records.baselines import StagedEntry
 from fixtures.records.codec import STRICT, Codec, RecordError
 from fixtures.records.fit import FITS
 from fixtures.records.merging import MESSAGE, Message
 from fixtures.records.run import RESULTS
-from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
 from tests.records.strategies import of_type
 from tests.support.odd import DROPPED, Place, spoilt
 from tests.support.runs import entry, run_record, scenario_record, timing, verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
-TIMELINE = Timeline(1, (1,), ((0, "vae"),), 0, {"vae": 1}, {"copy": (1, 2, 3)})
 RUN = run_record(
     scenario_record(
         "fp16",
@@ -37,7 +36,8 @@ RUN = run_record(
         ssim=0.5,
         speedup=Interval(2.0, 1.0, 3.0),
         timings=[timing()],
-        timeline=TIMELINE,
+        at_peak=AtPeak("vae", {"vae": 1}),
+        work={"copy": (1, 2, 3)},
         verdicts=[verdict("storybook-fp16")],
     )
 )
@@ -173,10 +173,9 @@ FIRST_GROUP = "scenarios.storybook-fp16.timings.0.groups.0"
         (f"{RECORD}/counts/rows/operations//aten::mm", -1),
         (f"{RECORD}/speedup/low", DROPPED),
         (f"{RECORD}/timings/0/groups/0/candidate_s/0", "0.1"),
-        (f"{RECORD}/timeline/phases", [["vae", 0]]),
-        (f"{RECORD}/timeline/stride", 0),
-        (f"{RECORD}/timeline/work/copy", ["NaN", 1, 1]),
-        (f"{RECORD}/timeline/live_bytes/0", 2**63),
+        (f"{RECORD}/at_peak/phase", 0),
+        (f"{RECORD}/at_peak/held_bytes/vae", 2**63),
+        (f"{RECORD}/work/copy", ["NaN", 1, 1]),
         (f"{RECORD}/component_peak_bytes/whole", -1),
         (f"{RECORD}/wall_ms", 1e308),
         (f"{RECORD}/wall_ms", 5e-324),

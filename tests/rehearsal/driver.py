@@ -19,14 +19,9 @@ SUCCESS, NOT_FOUND, INSUFFICIENT_SIZE = 0, 6, 7
 THERMAL_SLOWDOWN = 0x20
 PROCESS_BYTES = 2**30
 ANSWERS: Mapping[str, tuple[int, ...]] = {
-    "nvmlDeviceGetClockInfo": (1980,),
-    "nvmlDeviceGetTemperature": (61,),
-    "nvmlDeviceGetPowerUsage": (412_300,),
     "nvmlDeviceGetEnforcedPowerLimit": (700_000,),
     "nvmlDeviceGetMigMode": (0, 0),
     "nvmlDeviceGetEccMode": (1, 1),
-    "nvmlDeviceGetCurrPcieLinkGeneration": (5,),
-    "nvmlDeviceGetCurrPcieLinkWidth": (16,),
 }
 """What each question writes through its last pointers."""
 

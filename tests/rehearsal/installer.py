@@ -11,7 +11,6 @@ import site
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from tests.rehearsal.machine import SLOW
 
@@ -21,20 +20,20 @@ SLOWED = "fp16"
 SITE = Path(__file__).with_name("site")
 
 
-def install_nothing(installer: ModuleType) -> None:
-    """Let the installer make environments, and lead them here for their packages."""
-    run: Callable[..., str] = installer.Installer.__call__
+def install_nothing(environments: ModuleType) -> None:
+    """Let uv make environments, and lead them here for their packages."""
+    uv: Callable[..., None] = environments.uv
 
-    def call(self: Any, requirements: Any, *arguments: str) -> str:
+    def call(*arguments: str) -> None:
         if arguments[:2] != ("pip", "install"):
-            return run(self, requirements, *arguments)
+            uv(*arguments)
+            return
         python = Path(arguments[arguments.index("--python") + 1])
         lines = [f"import site; site.addsitedir({one!r})" for one in site.getsitepackages()]
-        if SLOWER in requirements.texts:
+        if SLOWER in arguments:
             lines.append(f"import os; os.environ[{SLOW!r}] = {SLOWED!r}")
         (folder,) = python.parent.parent.glob("lib/*/site-packages")
         text = os.linesep.join([*lines, str(SITE), ""])
         (folder / "rehearsal.pth").write_text(text, encoding="utf-8")
-        return ""
 
-    installer.Installer.__call__ = call
+    environments.uv = call  # type: ignore[attr-defined]

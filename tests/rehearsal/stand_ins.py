@@ -22,7 +22,7 @@ STAND_INS: Mapping[str, tuple[str, str]] = {
     "fixtures.workloads": ("brief", "shorten_calls"),
     "fixtures.suite.refreshing": ("brief", "take_few_samples"),
     "fixtures.commands.refresh": ("brief", "take_few_samples"),
-    "fixtures.commands.compare.installer": ("installer", "install_nothing"),
+    "fixtures.commands.compare.environments": ("installer", "install_nothing"),
 }
 """By module: the file here and its function, which is called with the module."""
 

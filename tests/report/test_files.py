@@ -12,6 +12,7 @@ from fixtures.records.counts import OPERATIONS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, ScenarioRecord
 from fixtures.report import files
+from fixtures.report.comparison import Comparison
 from fixtures.report.files import ReportError, check_writable, write_files, write_report
 from fixtures.report.summary import LIMIT, markdown
 from tests.support.counting import counted
@@ -89,11 +90,13 @@ def test_results_of_head_and_base_are_whole_and_no_file_is_left_half_written(
     folder = tmp_path / "new" / "report"
     assert write_report(folder, MIXED, strict=False) == [folder / name for name in NAMES]
     assert {path.name for path in folder.iterdir()} == {*NAMES}
-    written = write_report(folder, MIXED, strict=False, base=base)
+    comparison = Comparison(("base", "head"), base, (), (), 0)
+    written = write_report(folder, MIXED, strict=False, comparison=comparison)
     assert [path.name for path in written] == [*NAMES, "base.json"]
     assert {*folder.iterdir()} == {*written}
     assert written[0].read_text() == RESULTS.dump(MIXED, indent=1) + "\n"
-    assert written[1].read_text(encoding="utf-8") == markdown(MIXED, strict=False)
+    summary = markdown(MIXED, strict=False, comparison=comparison)
+    assert written[1].read_text(encoding="utf-8") == summary
     assert written[3].read_text() == RESULTS.dump(base, indent=1) + "\n"
 
 

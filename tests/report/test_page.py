@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fixtures.metrics.latency_verdicts import LATENCY
+from fixtures.records.at_peak import AtPeak
 from fixtures.records.counts import OPERATIONS
 from fixtures.records.images import encoded
 from fixtures.records.likeness import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import RunRecord, ScenarioRecord
-from fixtures.records.timeline import Timeline
 from fixtures.records.timing import Interval
-from fixtures.report.comparison import compare_runs
+from fixtures.report.comparison import Comparison, Finding
 from fixtures.report.page import MAX_OPEN, page
+from fixtures.verdicts.compared import ComparedFigure
 from tests.support.counting import counted, host_calls, with_functions
 from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
 
@@ -246,29 +248,32 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
     assert "After each figure" not in read(run_record(scenario_record("fp16", wall_ms=1.0))).text
 
 
-def test_the_detail_names_what_changed_and_shows_ratios_and_memory() -> None:
-    peak = {"<vae> made": 9}
+def test_the_detail_names_what_changed_and_who_held_memory_at_the_peak() -> None:
     full = fp16(
         changed=["torch 2.12.0 -> <2.13.0>"],
-        timings=[timing()],
-        timeline=Timeline(1, (5, 9), ((0, "pipeline"),), 1, peak, {"attention": (2, 10**12, 3000)}),
+        at_peak=AtPeak("vae", {"small": 2, "<vae> made": 8}),
+        work={"attention": (2, 10**12, 3000)},
     )
     reader = read(run_record(full))
     assert "Changed since the baseline: torch 2.12.0 -> <2.13.0>." in reader.text
-    assert "<vae> made" in reader.text
+    assert "At the peak, in the vae" in reader.text
+    assert reader.text.index("<vae> made8") < reader.text.index("small2")
     assert "1.000" in reader.text  # TFLOP
-    charts = [chart["aria-label"] or "" for chart in reader.attributes("svg")]
-    assert [chart.partition(" ")[0] for chart in charts] == ["Latency", "Live", "Shares"]
+    bars = [a["style"] for a in reader.attributes("span") if a.get("class") == "bar"]
+    assert bars[-2:] == ["width: 100.0%", "width: 25.0%"]
 
 
 def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machine_was() -> None:
     frozen = scenario_record("old", timed_against="frozen", timings=[timing(2.0)])
-    run = run_record(fp32(timings=[timing(0.567)]), fp16(timings=[timing(1.5)]), frozen)
+    run = run_record(
+        fp32(timings=[timing(0.567)], timed_against="the control workload"),
+        fp16(timings=[timing(1.5)], timed_against="fp32"),
+        frozen,
+    )
     text = read(run).text
-    assert "process 1: x0.567 of the control workload's latency; load 0.5, steal 0%" in text
+    assert "process 1: x0.567 of the control workload's latency; load 0.5" in text
     assert "process 1: x1.500 of fp32's latency" in text
     assert "process 1: x2.000 of frozen's latency" in text
-    assert "latency as a multiple of the control workload's" in text
 
 
 def test_calls_on_the_host_are_listed_by_package_and_function() -> None:
@@ -358,14 +363,21 @@ def test_an_image_that_nobody_can_tell_from_fp32_s_is_marked(
 
 def test_a_scenario_shows_both_sides_of_a_comparison() -> None:
     white = encoded(np.ones((1, 16, 16, 3)))
-    base = run_record(fp16(images=[BLACK], counts=counted({}, {"aten::mm": 5})))
-    head = run_record(fp16(images=white, counts=counted({}, {"aten::mm": 7})))
-    compared = compare_runs(("base", "head"), (base, head))
-    reader = read(head, comparison=compared, base=base)
-    assert reader.text.count("mm +2") == 2  # in the table of all, and in the scenario's own
+    base, head = run_record(fp16(images=[BLACK])), run_record(fp16(images=white))
+    slower = verdict("storybook-fp16", Outcome.REGRESSION, "latency")
+    figure = ComparedFigure(slower, LATENCY, 100.0, 150.0, note="mm +2")
+    finding = Finding(Outcome.REGRESSION, "mm +2 <i>", "latency +50.0 %", ("storybook-fp16",))
+    compared = Comparison(("<s>", "head"), base, ["torch 1 -> 2"], [figure], 3, [finding])
+    reader = read(head, comparison=compared)
+    assert "latency100 ms150 ms+50.0 %regressionmm +2" in reader.text
+    for words in (
+        *("base: <s>", "Changed packages: torch 1 -> 2. 1 figure changed, 3 figures unchanged."),
+        *("1 finding: 1 failed", "regression: mm +2 <i>", "Changed since base: "),
+    ):
+        assert words in reader.text
     images = {image["alt"]: image["src"] for image in reader.attributes("img")}
     assert (images["base, image 1"], images["head, image 1"]) == (BLACK, white[0])
-    assert "base, image 1" not in page(head, strict=False, comparison=compared)
+    assert "base, image 1" not in page(head, strict=False)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +414,6 @@ def test_figures_that_are_no_figures_can_be_shown(value: float) -> None:
         documented_speedup=value,
         ssim=value,
         speedup=Interval(value, value, value),
-        baseline_ratios=[value],
         timings=[timing()],
         peak_bytes=MIB,
     )

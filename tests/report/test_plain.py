@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fixtures.commands.compare.__main__ import render as render_comparison
 from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.table import render as render_comparison
 from fixtures.metrics.latency_verdicts import LATENCY
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
-from fixtures.report.comparison import Change, RunComparison
+from fixtures.report.comparison import Comparison, Finding
 from fixtures.report.plain import escaped, escaped_line, no_commands, plain_line
 from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
@@ -126,13 +126,16 @@ def outside(words: str) -> RunRecord:
 
 @given(TEXTS)
 def test_no_word_of_a_run_is_live_in_its_summary(words: str) -> None:
-    change = Change(words, words, LATENCY, (1.0, 2.0), 1.0, worse=True, note=words)
-    comparison = RunComparison((words, words), (words,), (change,), 0, (words,))
+    slower = Verdict(words, words, Outcome.REGRESSION, words)
+    figure = ComparedFigure(slower, LATENCY, 1.0, 2.0, note=words)
+    finding = Finding(Outcome.REGRESSION, words, words, (words,))
+    comparison = Comparison((words, words), run_record(), [words], [figure], 0, [finding])
     text = markdown(outside(words), strict=False, comparison=comparison)
     tokens = tokens_of(text)
     kinds = {token.type for token in tokens}
     assert not kinds & {"link_open", "image", "code_inline", "code_block", "fence", "html_inline"}
-    assert not kinds & {"em_open", "s_open", "blockquote_open", "ordered_list_open", "hr"}
+    assert not kinds & {"em_open", "s_open", "blockquote_open", "hr"}
+    assert [token.type for token in tokens].count("ordered_list_open") == 1  # of findings
     assert [token.tag for token in tokens if token.type == "heading_open"] == ["h2"]
     assert [t for t in tokens if t.type == "html_block" and "<details>" in t.content]
     seen = " ".join(token.content for token in tokens if token.type == "text")
@@ -183,7 +186,7 @@ def test_a_comparison_s_words_are_no_command() -> None:
     one = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
     figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
     compared = Compared(run_record(), run_record(), [figure])
-    text = render_comparison(compared, color=False, table=True)
+    text = render_comparison(compared, color=False)
     assert "\x1b" not in text
-    assert "\\x1b[31m ::error::x" in text
+    assert "broken ::error::x\\x1b[31m" in text
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]

@@ -16,7 +16,7 @@ from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
-from fixtures.report.columns import COLUMNS
+from fixtures.report.table import COLUMNS
 from fixtures.report.terminal import PIPED_WIDTH, closing_line, render, width_of
 from tests.support.counting import counted, host_calls
 from tests.support.runs import MIB, run_record, scenario_record, verdict

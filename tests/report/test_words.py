@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import ScenarioRecord
-from fixtures.report.words import not_judged
+from fixtures.report.table import not_judged
 from fixtures.verdicts.quantity import counted
 from tests.support.runs import scenario_record, verdict
 

@@ -170,7 +170,7 @@ def test_a_path_in_another_copy_of_the_suite_is_a_path_like_any_other(tmp_path: 
             '{"_class_name": "AuraFlowPipeline"}',
             "run it with --perf-device simulated without --perf-workload, which runs any pipeline",
         ),
-        ('{"_class_name": "StableDiffusionPipeline"}', "has None as text_encoder"),
+        ('{"_class_name": "StableDiffusionPipeline"}', "has no vae in model_index.json"),
     ],
     ids=["no index", "no JSON", "another workload's", "no workload's", "a part of one"],
 )

@@ -13,7 +13,6 @@ import pytest
 from fixtures.commands.report import main
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.run import RESULTS
-from fixtures.suite import plugin
 from tests.support import fake_bench
 from tests.support.running import run_suite
 from tests.support.runs import entry
@@ -72,7 +71,6 @@ def test_on_a_device_that_nobody_knows_what_needs_no_baseline_is_judged(tmp_path
         "latency, memory, component calls, counts, host calls: nothing recorded here yet; record"
     )
     assert f"not judged on storybook: {without}" in result.stdout
-    assert "storybook-bf16: peak memory 1.42 MiB, simulated 512.00 MiB (-99.7 %)" in result.stdout
 
 
 def test_a_scenario_without_an_entry_fails_once_and_its_wrong_image_besides(tmp_path: Path) -> None:
@@ -92,17 +90,10 @@ def test_a_scenario_without_an_entry_fails_once_and_its_wrong_image_besides(tmp_
     assert "no baseline is stored for its counts; accept it with: " in alone.stdout
 
 
-def test_each_fault_fails_one_test_and_is_in_the_table_and_on_github_an_annotation(
-    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = tmp_path / "src/diffusers/models/a.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("")
-    monkeypatch.setattr(plugin, "editable_checkouts", lambda: [tmp_path])
+def test_each_fault_fails_one_test_and_is_in_the_table(recorded: Path) -> None:
     result = run(
         recorded,
         *("-k", f"{BF16} or [storybook-fp32] or [storybook-sdpa]", "-rf", "--show-capture=no"),
-        GITHUB_ACTIONS="true",
         FAKE_CALLS="storybook-bf16",
         FAKE_PALE="storybook-fp32",
         FAKE_RAISES="storybook-sdpa",
@@ -122,10 +113,7 @@ def test_each_fault_fails_one_test_and_is_in_the_table_and_on_github_an_annotati
     for whose in ("frozen reference", "baseline"):
         assert re.search(rf"storybook-fp32: .*differs from the {whose}'s: .*limit", result.stdout)
     assert "changed since the baseline: no package version" in result.stdout
-    where = "file=src/diffusers/models/a.py,line=12"
-    title = "storybook-sdpa%3A broken (activation)"
-    (line,) = (line for line in result.stdout.splitlines() if where in line)
-    assert line.startswith(f"::error {where},title={title}::storybook-sdpa: raised E (")
+    assert "sdpa: broken: raised E (diffusers/models/a.py:12)" in result.stdout
 
 
 # Nothing was judged
@@ -237,18 +225,3 @@ def test_a_verdict_that_fails_in_a_fixture_is_the_test_s_failure(
     (failure,) = case.findall("failure")
     assert "storybook-bf16: not in effect" in failure.attrib["message"]
     assert case.find("error") is None
-
-
-def test_another_device_s_corrupt_baseline_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "nvidia-h200" / "sd15.json"
-    path.parent.mkdir()
-    path.write_text("{", encoding="utf-8")
-    result = run(
-        tmp_path,
-        *("--perf-workload", "sd15", "-k", "test_published_figures and [sd15-attention_slicing]"),
-        "--show-capture=no",
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    assert f"Baseline {path} is not JSON" in result.stdout
-    assert "Traceback" not in result.stdout
-    assert "_measured_elsewhere" not in result.stdout

@@ -1,7 +1,8 @@
-"""pytest-benchmark runs and reports the candidate's rounds; every latency is a comparison."""
+"""pytest-benchmark runs and reports the candidate's rounds; what a log says of a run."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from fixtures.settings import REPOSITORY
 from fixtures.suite.judging import latencies_of
 from fixtures.suite.latency import FinishedRounds
+from tests.suite.test_judged import run
+from tests.support import fake_bench
 from tests.support.running import own_environment
 
 ROUNDS = FinishedRounds((1.5, 2.0, 2.5))
@@ -73,3 +76,19 @@ def test_a_folder_for_stored_benchmarks_is_made_where_some_are(
     )
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stderr
     assert (tmp_path / ".benchmarks").exists() == is_made
+
+
+def test_a_log_says_what_is_tested_and_against_what_before_and_after(tmp_path: Path) -> None:
+    two = ("-k", "[storybook-bf16] or [storybook-sdpa]")
+    recorded = run(tmp_path, *two, "--perf-update-baselines", "--perf-reason", "test").stdout
+    assert "\nagainst: " not in recorded
+    stored = tmp_path / fake_bench.KEY / "storybook.json"
+    text = stored.read_text(encoding="utf-8")
+    stored.write_text(re.sub(r'"diffusers": "[^"]*"', '"diffusers": "0.36.0"', text))
+    lines = run(tmp_path, *two).stdout.splitlines()
+    tested = [number for number, line in enumerate(lines) if line.startswith("under test: ")]
+    assert len(tested) == 2  # before anything is measured, and above the table
+    assert re.search("diffusers [0-9.]+, torch .* on fake .Testron 9000.", lines[tested[0]])
+    assert all("changed since: diffusers 0.36.0 -> " in lines[number + 1] for number in tested)
+    assert not any(line.startswith("Name (time in") for line in lines)  # of pytest-benchmark
+    assert not run(tmp_path, *two, "-q").stdout.count("under test: ")

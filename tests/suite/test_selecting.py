@@ -1,12 +1,17 @@
-"""A misspelt -k is told which names come close."""
+"""A misspelt -k is told which names come close; shards together run everything once."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from fixtures.scenarios import covering, left_out, scenarios
+from fixtures.scenarios import covering, groups_of, left_out, scenarios
 from fixtures.settings import Settings
-from fixtures.suite.selecting import suggestions
+from fixtures.suite.selecting import in_shard, selected, suggestions
+from tests.suite.test_judged import run
 
 FOUND = scenarios(["storybook"])
 
@@ -61,3 +66,32 @@ def test_a_covering_part_has_each_technique_and_each_workload() -> None:
     }
     assert {scenario.workload.name for scenario in part} == {"sd15", "sdxl", "flux"}
     assert len(part) == len({scenario.technique.id for scenario in part}) + 1  # sdxl, by one more
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 9])
+def test_every_scenario_is_in_one_shard_with_what_it_is_compared_with(of: int) -> None:
+    matrix = scenarios(["storybook", "storybook-256", "sd15"])
+    items: Any = [
+        *(SimpleNamespace(callspec=SimpleNamespace(params={"scenario": one})) for one in matrix),
+        SimpleNamespace(),  # of no scenario
+    ]
+    shards = [in_shard(items, matrix, number, of) for number in range(1, of + 1)]
+    assert sorted(items.index(item) for shard in shards for item in shard) == [*range(len(items))]
+    assert items[-1] in shards[0]
+    group_of = groups_of(matrix)
+    groups = [{group_of[one.id] for one in selected(shard)} for shard in shards]
+    assert sum(map(len, groups)) == len({*group_of.values()}), "no group is in two shards"
+    assert max(map(len, groups)) - min(map(len, groups)) <= 1
+
+
+def test_two_shards_run_what_one_run_does(tmp_path: Path) -> None:
+    def ran(*options: str) -> set[str]:
+        result = run(tmp_path, "-k", "test_activation", "-v", *options)
+        assert result.returncode == 0, result.stdout
+        return {line.split()[0] for line in result.stdout.splitlines() if "::" in line}
+
+    first, second = ran("--perf-shard", "1/2"), ran("--perf-shard", "2/2")
+    assert first
+    assert second
+    assert not first & second
+    assert first | second == ran()

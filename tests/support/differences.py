@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fixtures.records.images import Images
-from fixtures.verdicts.image_checks import check_both
+from fixtures.verdicts.likeness import check_both
 
 
 def largest_difference(images: Images, reference: Images) -> float:

@@ -33,6 +33,7 @@ from fixtures.measuring.rounds import alternating_rounds
 from fixtures.records.counts import Counts
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.worker.protocol import Facts
@@ -95,8 +96,7 @@ def _observe(scenario: Scenario) -> Observation:
     if _is(scenario, "FAKE_CRASH"):
         os._exit(1)
     if _is(scenario, "FAKE_RAISES"):
-        line = "diffusers/models/a.py:12"
-        raise ScenarioError(scenario.id, Outcome.BROKEN, f"raised E ({line})", places=(line,))
+        raise ScenarioError(scenario.id, Outcome.BROKEN, "raised E (diffusers/models/a.py:12)")
     figure = 2**20 + _figure(scenario)
     # One scenario is not counted, which leaves a note.
     counted = scenario.technique.id != "traced_unet"
@@ -109,7 +109,7 @@ def _observe(scenario: Scenario) -> Observation:
         ),
         images=IMAGES[:1] * (0.98 if _is(scenario, "FAKE_PALE") else 1.0),
         inactive=os.environ.get("FAKE_IDLE_SAYS", IDLE) if _is(scenario, "FAKE_IDLE") else None,
-        leak="a call left 2.00 MiB allocated" if _is(scenario, "FAKE_LEAK") else None,
+        faults={LEAK: "a call left 2.00 MiB allocated"} if _is(scenario, "FAKE_LEAK") else {},
     )
 
 

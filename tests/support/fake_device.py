@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from fixtures.devices import Trace, Undisturbed, Watch
+from fixtures.devices import Trace, Watch
 from fixtures.devices.needs import Need, reason_for
 from fixtures.records.counts import Counts
 from fixtures.records.run import WHOLE
@@ -45,12 +45,11 @@ class FakeDevice:
     shares_core: bool = False
     keeps_memory: bool = False
     memory_bytes: float = math.inf
-    control_repetitions: int = 1
     hardware: Mapping[str, Any] = field(default_factory=lambda: {"processor": "Testron 9000"})
     lacks: Mapping[Any, str] = field(default_factory=dict)
     trace: Trace = field(default_factory=_trace)
     counted: Counts = field(default_factory=Counts)
-    watching: Watch = field(default_factory=Undisturbed)
+    watching: Watch = field(default_factory=Watch)
     layout_s: float = 0.0
     now_s: float = 0.0
     synchronised: int = 0

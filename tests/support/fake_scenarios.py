@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,12 +13,11 @@ from fixtures.devices import Device
 from fixtures.measuring.observation import Observation, observe
 from fixtures.measuring.observations import Observations
 from fixtures.measuring.timed import draw_frozen
-from fixtures.records.images import Images
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.workloads import Workload
-from fixtures.workloads.base import Classes, FrozenSource
+from fixtures.workloads.base import FrozenSource
 from tests.support.counting import counts, host_calls
 
 STEPS = 4
@@ -51,16 +50,11 @@ class FakeWorkload:
     frozen: FrozenSource | None = None
     is_embedded = False
     without: Mapping[str, str] = {}
-    asked: Sequence[Classes] = ()
 
     @property
     def by_configuration(self) -> FakeWorkload:
         """Itself: it has no weights."""
         return self
-
-    def classes(self, images: Images) -> Sequence[Classes]:
-        """Nobody knows."""
-        return ()
 
     def draw(self, pipeline: FakePipeline, **changes: Any) -> Any:
         """Call the pipeline."""
@@ -125,8 +119,6 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
         "call_s": 1.0,
         "images": IMAGES[:1],
         "inactive": None,
-        "carried_over": "",
-        "left_behind": (),
     }
     return Observation(scenario=scenario, **{**fields, **changes})
 

@@ -22,10 +22,9 @@ from fixtures.measuring.observation import Observation
 from fixtures.measuring.rounds import Round
 from fixtures.records.counts import FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError, Side
-from fixtures.records.timing import Evidence
 from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
-from fixtures.worker.protocol import Facts, Observed
+from fixtures.worker.protocol import Facts
 from tests.support.counting import counted, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
@@ -68,7 +67,7 @@ class FakeWorker:
         self.observed.append(scenario.id)
         if self.kind in FAILURES and not scenario.is_reference:
             self.fail(scenario)
-        return Observed.of(self.observation(scenario), f"{IMAGES.name}/{self.side}-{self.kind}.npy")
+        return self.observation(scenario)
 
     def fail(self, scenario: Scenario) -> None:
         """Fail as it does."""
@@ -81,13 +80,15 @@ class FakeWorker:
         more = {"more": 1, "less": -1}.get(self.kind, 0)
         peak = 512 * MIB + more
         images = noise(24 if self.kind == "wide" else 16)
-        np.save(f"{IMAGES.name}/{self.side}-{self.kind}.npy", images)
+        file = f"{IMAGES.name}/{self.side}-{self.kind}.npy"
+        np.save(file, images)
         of_device = counted({FLOPS: 9}, {"aten::mm": 10 + more, "aten::add": 4})
         return observation(
             scenario.id,
             component_peak_bytes={"whole": peak, "vae": peak, "denoiser": MIB},
             counts=of_device.beside(host_calls(600 + 50 * more)),
             images=images,
+            images_file=file,
             call_s=100.0,
             inactive=None if scenario.is_reference else INACTIVE.get(self.kind),
         )
@@ -109,8 +110,8 @@ class FakeTask(FakeTimed):
             self._worker.fail(self._scenario)
         return super().round()
 
-    def evidence(self) -> Evidence:
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.4)
+    def evidence(self) -> str:
+        return "load 0.5"
 
 
 def noise(width: int) -> Any:

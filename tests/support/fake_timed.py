@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from fixtures.measuring.rounds import Round
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.records.timing import Evidence
 
 GONE = 2**30
 """The number of no process."""
@@ -53,9 +52,9 @@ class FakeTimed:
         self._fail("stop_calls")
         return [Round(self.seconds(1), 1000.0, ended_s=0.0)]
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> str:
         """A quiet machine."""
-        return Evidence(load=0.5, steal=0.0, cpu_share=0.97, device="seen by it")
+        return "load 0.5; seen by it"
 
     def close(self) -> None:
         """Count it."""

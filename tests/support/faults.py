@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 from fixtures.devices import Device
-from fixtures.techniques.registry import CATALOGUE
+from fixtures.techniques.registry import CATALOGUE, Wrapped
 from fixtures.techniques.technique import Application
-from fixtures.techniques.wrapping import CalledWithin, Wrapped
 from fixtures.worker.client import Worker
 from fixtures.workloads import Workload
 from tests.support.patched_python import command
@@ -53,7 +52,7 @@ def _altered(alter: Callable[[Any], Any]) -> Fault:
 
 def _called_within(context: Callable[[], contextlib.AbstractContextManager[Any]]) -> Fault:
     """The technique as it is, with each call inside a context."""
-    return _altered(lambda pipeline: CalledWithin(pipeline, context))
+    return _altered(lambda pipeline: Wrapped(pipeline, context))
 
 
 @contextlib.contextmanager
@@ -197,22 +196,6 @@ def _before_each_call(pipeline: Any, do: Callable[[], object]) -> None:
     pipeline.scheduler.set_timesteps = start
 
 
-def _grow(pipeline: Any) -> None:
-    """Do more in every call than in the one before."""
-    import torch
-    from packaging import version
-
-    calls = 0
-
-    def start() -> None:
-        nonlocal calls
-        calls += 1
-
-    _before_each_call(pipeline, start)
-    parse = partial(version.parse, torch.__version__)
-    _before_forward(pipeline.unet, lambda: [parse() for _ in range(10 * calls)])
-
-
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
     "slow call": _called_within(_slower),
@@ -222,7 +205,6 @@ FAULTS_OF_ALL: dict[str, Fault] = {
     "version check": _altered(_check_a_version),
     "walk over modules": _altered(_walk_modules),
     "emptied cache": _altered(_empty_the_cache),
-    "growing call": _altered(_grow),
 }
 
 

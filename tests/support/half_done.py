@@ -10,8 +10,7 @@ from typing import Any
 from fixtures.devices import Device, Trace
 from fixtures.devices.phases import denoiser
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.skipping import linear_work
-from fixtures.techniques.snapshots import record_snapshots
+from fixtures.techniques.snapshots import linear_work, record_snapshots
 from fixtures.techniques.technique import ActivationContext
 from fixtures.workloads import WORKLOADS, Workload
 

@@ -68,7 +68,7 @@ def own_environment() -> dict[str, str]:
     What pytest-xdist says to its own workers is left out: pytest-benchmark would take the suite for
     such a worker, and disable itself. So is the plugin of hypothesis, which takes a second to
     import, and which a user's environment does not have; and what names a CI, where pytest writes
-    its summary in full, and the suite annotations.
+    its summary in full.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith(NOT_PASSED_ON)}
     without = {"PYTEST_ADDOPTS": "-p no:hypothesispytest"}

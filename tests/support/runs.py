@@ -9,7 +9,7 @@ from typing import Any
 from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.outcome import Outcome, Reason, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
-from fixtures.records.timing import Evidence, Group, Sample, Timing
+from fixtures.records.timing import Group, Sample, Timing
 from fixtures.verdicts.compared import RUN
 from tests.support.counting import counts, host_calls
 
@@ -57,7 +57,7 @@ def timing(ratio: float = 1.0, *, judged_ms: float = 100.0, pairs: int = 3) -> T
     """A process whose every candidate round takes `ratio` times its reference rounds."""
     candidate_s = judged_ms / 1000
     group = Group((candidate_s / ratio,) * (pairs + 1), (candidate_s,) * pairs)
-    return Timing((group,), (candidate_s,), Evidence(load=0.5, steal=0.0, cpu_share=1.0))
+    return Timing((group,), (candidate_s,), "load 0.5")
 
 
 def verdict(
@@ -67,9 +67,9 @@ def verdict(
     return Verdict(scenario, metric, outcome, "says why", **fields)
 
 
-def failure(outcome: Outcome, text: str, scenario: str = "", *places: str) -> Verdict:
+def failure(outcome: Outcome, text: str, scenario: str = "") -> Verdict:
     """What a side of a comparison says of a scenario that did not run there."""
-    return Verdict(scenario, RUN.name, outcome, text, places=places)
+    return Verdict(scenario, RUN.name, outcome, text)
 
 
 def scenario_record(

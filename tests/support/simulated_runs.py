@@ -12,7 +12,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS, Workload
 from fixtures.workloads.base import EMBEDDED
-from fixtures.workloads.sd15 import DDIM
+from fixtures.workloads.images import SD15
 from fixtures.workloads.twins import SMALL
 
 Spoil = Callable[[Any], None]
@@ -36,7 +36,7 @@ TINY = {
 """One level in the place of four: the simulation takes its time by the operation."""
 
 
-def small(scheduler: str = DDIM.scheduler, **call: Any) -> Workload:
+def small(scheduler: str = "DDIMScheduler", **call: Any) -> Workload:
     """The `sd15` workload at a fraction of its width, 128x128 px, three steps."""
     sd15 = WORKLOADS["sd15"]
     changes = {"width": SIDE_PX, "height": SIDE_PX, "steps": 3, **call}
@@ -44,7 +44,9 @@ def small(scheduler: str = DDIM.scheduler, **call: Any) -> Workload:
         sd15,
         name="small",
         call=replace(sd15.call, **changes),
-        source=replace(DDIM, configs=TINY, scheduler=scheduler),
+        source=replace(SD15, configs=TINY).changed(
+            model_index={"scheduler": ["diffusers", scheduler]}
+        ),
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fixtures.workloads import WORKLOADS, Workload
+from fixtures.workloads import FULL_SIZE, WORKLOADS, Workload
 from fixtures.workloads.twins import SMALL, small_call
+
+BY_DEFAULT = tuple(workload.name for workload in FULL_SIZE if workload.name in SMALL)
+"""The names of those that run where no workload is named."""
 
 
 def small_workload(name: str) -> Workload:

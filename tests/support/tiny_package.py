@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from fixtures.commands.checkout import git
-from fixtures.commands.compare.environments import PROJECT
-from fixtures.commands.compare.installer import run
+import pytest
+
+from fixtures.commands.bisect.candidates import git
+from fixtures.commands.compare import environments
 
 PYPROJECT = """
 [build-system]
@@ -53,6 +53,9 @@ class TinyPackage:
         """Commit the module that says this; the commit's name."""
         (self.folder / "pyproject.toml").write_text(PYPROJECT.format(version=version))
         (self.folder / "tiny.py").write_text(f"SAID = {said!r}\n")
+        module = self.folder / "src" / "tiny" / "__init__.py"
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text(f'__version__ = "{version}"\n')
         git(self.folder, "add", ".")
         who = ("-c", "user.name=T", "-c", "user.email=t@example.com")
         git(self.folder, *who, "commit", "--quiet", "--message", said)
@@ -67,17 +70,11 @@ class TinyPackage:
         return into / f"tiny-{version}-py3-none-any.whl"
 
 
-class OfflineUv:
-    """Runs uv itself, without an index and without the suite's own requirements."""
-
-    def __init__(self, empty: Path, *options: str) -> None:
-        empty.write_text("")
-        self._empty, self._options = empty, options
-
-    def __call__(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        words = [str(self._empty) if word == str(PROJECT) else word for word in command]
-        if "config" in words:
-            return subprocess.CompletedProcess(command, 0, "", "")
-        if words[1] == "pip":
-            words += ["--offline", "--no-index", *self._options]
-        return run(words)
+def without_an_index(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let uv install what lies here, and nothing of the suite's own requirements."""
+    nothing = folder / "pyproject.toml"
+    nothing.write_text("[project]\nname = 'nothing'\nversion = '1'\n")
+    patch.setattr(environments, "PROJECT", nothing)
+    patch.setattr(environments, "CACHE", folder / "cache")
+    for name, value in (("CACHE_DIR", str(folder / "uv")), ("OFFLINE", "1"), ("NO_INDEX", "1")):
+        patch.setenv(f"UV_{name}", value)

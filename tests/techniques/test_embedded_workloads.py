@@ -1,4 +1,4 @@
-"""Techniques on the embedded workloads: in effect, by half, undone, and what they draw and save.
+"""Techniques on the embedded workloads: in effect, by half, and what they draw and save.
 
 Caches and those by optional libraries: `test_caching.py`, `test_optional.py`.
 """
@@ -84,9 +84,7 @@ def drawn(technique: str, workload: Workload, **changes: Any) -> Any:
         *((ENCODED, name, 0) for name in CATALOGUE[ENCODED].settings),
     ],
 )
-def test_it_draws_the_same_with_less_memory_and_is_undone(
-    technique: str, name: str, tolerance: float
-) -> None:
+def test_it_draws_the_same_with_less_memory(technique: str, name: str, tolerance: float) -> None:
     backend, plain = _AttentionBackendRegistry.get_active_backend(), observed(name)
     applied = observed(name, technique)
     assert applied.inactive is None
@@ -97,13 +95,7 @@ def test_it_draws_the_same_with_less_memory_and_is_undone(
         if claim.metric == PEAK_MEMORY and claim.than == REFERENCE:
             assert ours[claim.component] < reference[claim.component]
     assert reference.keys() - ours.keys() == ({"text_encoder"} if technique == ENCODED else set())
-    with CATALOGUE[technique].applied(workload_of(name), CPU) as pipeline:
-        pass
-    np.testing.assert_array_equal(workload_of(name).draw(pipeline), plain.images)
     assert _AttentionBackendRegistry.get_active_backend() == backend
-    for module in denoiser(pipeline).modules():  # what a picture need not show
-        assert not getattr(module, "_chunk_size", None)
-        assert not getattr(module, "fused_projections", False)
 
 
 @pytest.mark.parametrize("name", [UNET, DIT])
@@ -313,7 +305,7 @@ def test_other_weights_take_the_published_one(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.symlink_to(PIPELINE_FOLDER)
     workload = replace(WORKLOADS[UNET].with_weights(str(own)), call=workload_of(UNET).call)
-    settings = {"": {"published": str(TINY_VAE_FOLDER)}}
+    settings = {UNET: {"published": str(TINY_VAE_FOLDER)}}
     case = Scenario(workload, replace(CATALOGUE[TINY], settings=settings))
     np.testing.assert_array_equal(observe(case, CPU).images, observed(UNET, TINY).images)
     by_shapes = load_tiny_vae(workload.by_configuration, "nobody/nothing", 4, torch.float32)

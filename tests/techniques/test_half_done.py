@@ -13,10 +13,11 @@ from diffusers.models.attention_processor import (
     AttnProcessor2_0,
     SlicedAttnProcessor,
 )
+from diffusers.models.autoencoders.vae import DecoderOutput
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.wrapping import CalledWithin
+from fixtures.techniques.registry import Wrapped
 from fixtures.workloads import Workload
 from tests.support.half_done import STEPS, HalfDone, Spoil, before_the_last_step
 from tests.support.simulated_runs import small
@@ -36,10 +37,8 @@ def workload_of(name: str) -> Workload:
 def autocast(**options: Any) -> Spoil:
     """Enter another autocast inside of the technique's own context."""
 
-    def spoil(pipeline: CalledWithin) -> None:
-        pipeline._pipeline = CalledWithin(
-            pipeline._pipeline, lambda: torch.autocast("cpu", **options)
-        )
+    def spoil(pipeline: Wrapped) -> None:
+        pipeline._pipeline = Wrapped(pipeline._pipeline, lambda: torch.autocast("cpu", **options))
 
     return spoil
 
@@ -150,6 +149,11 @@ def tiles_of_24_latents(pipeline: Any) -> None:
     vae.tile_latent_min_size = 24
 
 
+def decoded_at_once(pipeline: Any) -> None:
+    """The VAE says that it is tiled, and decodes all in one."""
+    pipeline.vae.tiled_decode = lambda z, **_: DecoderOutput(pipeline.vae.decoder(z))
+
+
 BF16 = torch.bfloat16
 EVERY_OTHER = processors(AttnProcessor2_0, share=HALF)
 HUGE = partial(SlicedAttnProcessor, 10**6)
@@ -181,8 +185,9 @@ CASES = [
     HalfDone("channels_last_traced_unet", "traced", lambda p: contiguous(p.unet), "not last"),
     HalfDone("layerwise_casting", "all but one", one_layer_stored_in_fp32, "1 of "),
     HalfDone("vae_slicing", "off", lambda p: p.vae.disable_slicing(), "slicing is off"),
-    HalfDone("vae_tiling", "off", lambda p: p.vae.disable_tiling(), "decoded in 1 calls"),
-    HalfDone("vae_tiling", "tiles as large as the image", tiles_of_24_latents, "hardly anything"),
+    HalfDone("vae_tiling", "off", lambda p: p.vae.disable_tiling(), "tiling is off"),
+    HalfDone("vae_tiling", "huge tiles", tiles_of_24_latents, "covers 56% of the", called=True),
+    HalfDone("vae_tiling", "ignored", decoded_at_once, "covers 100% of the", called=True),
 ]
 
 

@@ -14,8 +14,7 @@ from diffusers.models.attention_processor import SlicedAttnProcessor
 
 from fixtures.devices.simulated.simulation import DEVICE
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
-from fixtures.techniques.registry import models, switched
-from fixtures.techniques.wrapping import CalledWithin
+from fixtures.techniques.registry import Wrapped, models, switched
 from fixtures.workloads import Workload
 from tests.support.half_done import STEPS, HalfDone, Spoil, complaint, nothing
 from tests.support.simulated_runs import shared_device, small
@@ -33,8 +32,8 @@ def workload_of(name: str) -> Workload:
 def fp32_precision(mode: str) -> Spoil:
     """Switch TF32 inside of the technique's own context."""
 
-    def spoil(pipeline: CalledWithin) -> None:
-        pipeline._pipeline = CalledWithin(
+    def spoil(pipeline: Wrapped) -> None:
+        pipeline._pipeline = Wrapped(
             pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", mode)
         )
 
@@ -193,7 +192,7 @@ CASES = [
     HalfDone(SLICED, "huge slices", huge_slices, "nothing is sliced"),
     HalfDone(SLICED, "the UNet stays", the_unet_stays, "unet."),
     HalfDone(MODEL, "not offloaded", never_offloaded, "0 of 3 components have an offload hook"),
-    HalfDone(TILED, "untiled", lambda p: p.vae.disable_tiling(), "1 calls"),
+    HalfDone(TILED, "untiled", lambda p: p.vae.disable_tiling(), "tiling is off"),
 ]
 
 

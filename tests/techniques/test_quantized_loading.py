@@ -15,8 +15,8 @@ from fixtures.records.fit import Configuration
 from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.quantized_loading import FORMATS, loading_lines
-from fixtures.techniques.quantized_storage import held_bytes, linear_layers
+from fixtures.techniques.quantized_storage import FORMATS, held_bytes, linear_layers
+from fixtures.techniques.snippets import loading_lines
 from fixtures.techniques.technique import Technique
 from tests.support.libraries import skipped_without_libraries
 from tests.support.small_workloads import small_workload
@@ -79,7 +79,7 @@ def test_a_modelled_peak_is_that_of_the_library(technique: Technique) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_program_loads_the_denoiser_in_the_format(name: str) -> None:
     pipeline = WORKLOAD.load(torch.bfloat16)
-    lines = loading_lines(name, pipeline, "owner/name", torch.bfloat16)
+    lines = loading_lines(pipeline, "owner/name", torch.bfloat16, name)
     compile(lines, "lines", "exec")
     assert "FluxPipeline.from_pretrained(\n" in lines
     if name == "gguf_q8_0":
@@ -88,5 +88,5 @@ def test_the_program_loads_the_denoiser_in_the_format(name: str) -> None:
         assert "compute_dtype=torch.bfloat16" in lines
     else:
         assert 'PipelineQuantizationConfig(quant_mapping={"transformer": config}),\n)' in lines
-    assert FORMATS[name].of_diffusers in lines.splitlines()[1]
+    assert FORMATS[name].config.partition("(")[0] in lines.splitlines()[1]
     assert "{dtype}" not in lines

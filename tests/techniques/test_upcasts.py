@@ -12,7 +12,6 @@ import torch
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.techniques.precision import LOWERED_AGAIN
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from tests.support.configurations import write_pipeline
 from tests.support.half_done import Spoil, complaint, complaint_at_rest, nothing
@@ -44,7 +43,7 @@ def lower(*parts: str) -> Callable[[Any], None]:
 
     def change(pipeline: Any) -> None:
         for part in parts:
-            pipeline.vae.get_submodule(part.rstrip(".")).to(pipeline.unet.dtype)
+            pipeline.vae.get_submodule(part).to(pipeline.unet.dtype)
 
     return change
 
@@ -54,13 +53,13 @@ def needs_no_upcast(pipeline: Any) -> None:
 
 
 VAE = in_fp32("vae")
+LOWERED_AGAIN = ("post_quant_conv", "decoder.conv_in", "decoder.mid_block")
 IN_FP32 = "vae.encoder.conv_in.weight is torch.float32"
 CASTS: dict[str, tuple[Spoil, str | None]] = {
     "all of the VAE": (VAE, None),
     "as before diffusers 0.36": (after(VAE, lower(*LOWERED_AGAIN)), None),
     "cast back": (after(VAE, lower("")), None),
-    "a part never lowered": (after(VAE, lower("decoder.up_blocks")), "vae.decoder.up_blocks."),
-    "the decoder alone": (in_fp32("vae.decoder"), "vae.decoder."),
+    "in another precision": (after(VAE, lambda it: it.vae.bfloat16()), "is torch.bfloat16, not"),
     "a VAE that needs no upcast": (after(VAE, needs_no_upcast), IN_FP32),
     "a text encoder": (in_fp32("vae", "text_encoder_2"), "text_encoder_2."),
     "the denoiser": (in_fp32("unet"), "unet."),

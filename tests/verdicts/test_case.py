@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.images import judge_images
-from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_absolute_latency, judge_ratio
+from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_ratio, judge_time
 from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
@@ -38,9 +38,9 @@ WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
         lambda on: counts_judged(on, 1001),
         ["mm +1", "operations 1,400 -> 1,401"],
     ),
-    "absolute latency": (
-        lambda on: judge_absolute_latency(on, [timing(judged_ms=250.0)]),
-        ["250 ms", "+150.0 %", "200 ms"],
+    "time": (
+        lambda on: judge_time(on, [timing(judged_ms=250.0)] * 12),
+        ["250 ms", "+150.0 %", "102 ms", "12 processes)"],
     ),
 }
 """Everything that needs an entry: one judgement that fails, and the figures in its sentence."""
@@ -102,7 +102,7 @@ def test_a_table_has_room_for_the_figure_and_its_limit() -> None:
 
 def test_the_command_refreshes_where_and_with_which_options_the_run_itself_ran() -> None:
     here = case(command="python -m pytest --perf-update-baselines", options="--perf-device x")
-    sentence = judge_absolute_latency(here, [timing(judged_ms=250.0)]).sentence
+    sentence = judge_time(here, [timing(judged_ms=250.0)] * 12).sentence
     command = f'{here.command} --perf-device x -k "[{SCENARIO}]" --perf-reason "WHY"'
     assert sentence.endswith(f"accept it with: {command}")
 

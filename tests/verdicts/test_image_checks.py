@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fixtures.records.images import Images
-from fixtures.verdicts.image_checks import BrokenImageError, check_both, check_images
+from fixtures.verdicts.likeness import BrokenImageError, check_both, check_images
 from tests.verdicts.gradients import SIDE, images
 
 

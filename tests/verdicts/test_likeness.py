@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from fixtures.records.images import Images
 from fixtures.records.likeness import Likeness
 from fixtures.verdicts import likeness as module
-from fixtures.verdicts.image_checks import BrokenImageError
 from fixtures.verdicts.likeness import (
+    BrokenImageError,
     flip_errors,
     flip_maps,
     has_flip,
     likeness,
     ssim,
-    ssim_per_image,
     worst,
 )
 from tests.support.differences import largest_difference
@@ -81,7 +80,7 @@ def test_the_worst_image_of_a_batch_counts() -> None:
     reference = images(count=3)
     batch = reference.copy()
     batch[1] = 1 - batch[1]
-    each = ssim_per_image(batch, reference)
+    each = [one.ssim for one in likeness(batch, reference)]
     assert each[0] == each[2] == 1.0
     assert each[1] < 0.5
     assert ssim(batch, reference) == min(each)

@@ -18,7 +18,6 @@ from fixtures.verdicts.statistics import (
     Priors,
     Spread,
     between_process_deviation,
-    shift_against,
     shift_of,
     speedup_interval,
     spread_of,
@@ -39,8 +38,8 @@ def test_the_deviation_between_processes_has_a_minimum() -> None:
 def test_an_empty_side_is_refused() -> None:
     some = [Sample(0.0, 0.0)]
     calls: tuple[Callable[[], object], ...] = (
-        lambda: shift_against([], [[0.0]]),
-        lambda: shift_against(some, []),
+        lambda: shift_of([], [[0.0]]),
+        lambda: shift_of(some, [[]]),
         lambda: shift_of([]),
         lambda: speedup_interval([], some, NO_PRIOR, 0.05),
         lambda: speedup_interval(some, [], NO_PRIOR, 0.05),
@@ -55,9 +54,9 @@ def test_an_empty_side_is_refused() -> None:
 def test_a_slowdown_of_every_sample_moves_the_shift_by_as_much_and_nothing_else(
     new: list[Sample], baseline: list[float], by: float
 ) -> None:
-    before = shift_against(new, [baseline])
+    before = shift_of(new, [baseline])
     slower = [Sample(sample.log_ratio + by, sample.standard_error) for sample in new]
-    after = shift_against(slower, [baseline])
+    after = shift_of(slower, [baseline])
     assert after.shift == pytest.approx(before.shift + by, abs=1e-9)
     assert after.standard_error == pytest.approx(before.standard_error, rel=1e-6)
 
@@ -67,7 +66,7 @@ def test_a_slowdown_of_every_sample_moves_the_shift_by_as_much_and_nothing_else(
 def test_bounds_enclose_the_shift_and_a_rarer_error_widens_them(
     new: list[Sample], baseline: list[float], error: float
 ) -> None:
-    shift = shift_against(new, [baseline])
+    shift = shift_of(new, [baseline])
     assert shift.lower_bound(error) < shift.shift < shift.upper_bound(error)
     assert shift.lower_bound(error / 2) < shift.lower_bound(error)
     assert shift.upper_bound(error / 2) > shift.upper_bound(error)
@@ -75,9 +74,9 @@ def test_bounds_enclose_the_shift_and_a_rarer_error_widens_them(
 
 def test_the_interval_widens_with_the_samples_own_noise_and_with_their_disagreement() -> None:
     baseline = [-0.01, 0.0, 0.01, 0.0, 0.0]
-    calm = shift_against([Sample(0.0, 0.0)] * 3, [baseline])
-    noisy = shift_against([Sample(0.0, 0.2)] * 3, [baseline])
-    divided = shift_against([Sample(-0.3, 0.0), Sample(0.0, 0.0), Sample(0.3, 0.0)], [baseline])
+    calm = shift_of([Sample(0.0, 0.0)] * 3, [baseline])
+    noisy = shift_of([Sample(0.0, 0.2)] * 3, [baseline])
+    divided = shift_of([Sample(-0.3, 0.0), Sample(0.0, 0.0), Sample(0.3, 0.0)], [baseline])
     assert calm.standard_error < noisy.standard_error
     assert calm.standard_error < divided.standard_error
 
@@ -90,7 +89,7 @@ def test_a_bound_is_wrong_as_often_as_stated(processes: int) -> None:
     wrong = dict.fromkeys((0.005, 0.05), 0)
     for _ in range(runs):
         new = [Sample(value, 0.0) for value in generator.normal(0, deviation, processes)]
-        shift = shift_against(new, [list(generator.normal(0, deviation, 5))])
+        shift = shift_of(new, [list(generator.normal(0, deviation, 5))])
         for error in wrong:
             wrong[error] += shift.lower_bound(error) > 0
     for error, count in wrong.items():
@@ -128,13 +127,11 @@ def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
 # What other scenarios say of a spread
 
 
-def test_equal_spreads_of_many_scenarios_are_worth_the_most_and_those_that_differ_few() -> None:
+def test_one_wild_scenario_says_little_of_another_one() -> None:
     generator = np.random.default_rng(0)
-    spread = spread_of([list(generator.normal(0, 0.02, 10)) for _ in range(200)])
-    assert spread.deviation == pytest.approx(0.02, rel=0.05)
-    assert spread.dof > 30
-    scales = np.exp(generator.normal(0, 1.0, 200)) * 0.02
-    assert spread_of([list(generator.normal(0, scale, 10)) for scale in scales]).dof < 5
+    others = [list(generator.normal(0, 0.02, 10)) for _ in range(50)]
+    wild = list(generator.normal(0, 1.0, 10))
+    assert spread_of([*others, wild]).deviation == pytest.approx(0.02, rel=0.05)
 
 
 @pytest.mark.parametrize("scenarios", [[], [[0.1, 0.2]] * 2, [[0.1]] * 9, [[0.1, 0.1]] * 9])
@@ -168,7 +165,7 @@ def test_a_sample_that_is_unsure_of_itself_widens_the_bounds_and_others_lend_the
     sure, unsure = (shift_of([Sample(0.0, error)] * 4) for error in (0.001, 0.05))
     assert unsure.standard_error > 2 * sure.standard_error
     samples = [Sample(0.03, 0.001)] * 2
-    alone, moderated = shift_of(samples), shift_of(samples, Spread(0.01, 40.0))
+    alone, moderated = shift_of(samples), shift_of(samples, priors=Priors(Spread(0.01, 40.0)))
     assert moderated.lower_bound(0.001) > alone.lower_bound(0.001)
 
 
@@ -183,7 +180,7 @@ def test_no_process_makes_the_error_of_sessions_smaller_and_stored_sessions_do(
     sessions: int,
 ) -> None:
     stored = [[0.0] * 6] * sessions
-    few, many = (shift_against([Sample(0.0, 0.0)] * n, stored, CERTAIN_PRIORS) for n in (1, 10_000))
+    few, many = (shift_of([Sample(0.0, 0.0)] * n, stored, CERTAIN_PRIORS) for n in (1, 10_000))
     lasting = 0.02 * math.sqrt(1 + 1 / sessions)
     assert few.lasting_error == many.lasting_error == pytest.approx(lasting, rel=1e-3)
     of_stored = 0.01**2 / (6 * sessions)
@@ -194,8 +191,7 @@ def test_no_process_makes_the_error_of_sessions_smaller_and_stored_sessions_do(
 def test_sessions_that_differ_by_more_than_is_documented_widen_the_error() -> None:
     priors = Priors(session=Spread(0.015, 20.0))
     calm, wild = (
-        shift_against([Sample(0.0, 0.0)], [[by] * 6, [-by] * 6, [0.0] * 6], priors)
-        for by in (0.01, 0.1)
+        shift_of([Sample(0.0, 0.0)], [[by] * 6, [-by] * 6, [0.0] * 6], priors) for by in (0.01, 0.1)
     )
     assert wild.lasting_error > 2 * calm.lasting_error
     assert calm.shift == wild.shift == pytest.approx(0.0)

@@ -15,7 +15,7 @@ from fixtures.measuring.observation import Observation
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.worker import tasks
-from fixtures.worker.protocol import Action, Facts, Observed, Opening, Task
+from fixtures.worker.protocol import Action, Facts, Opening, Task
 from tests.support.answers import answer_to
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
@@ -59,18 +59,16 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
     return answer
 
 
-def test_an_observation_comes_back_with_its_images_and_what_they_show(answered: Answered) -> None:
+def test_an_observation_comes_back_with_its_images(answered: Answered) -> None:
     observed = answered()
-    assert isinstance(observed, Observed)
+    assert isinstance(observed, Observation)
     here = sound(find_scenario("storybook", "bf16"))
-    there = observed.observation(here.scenario)
-    assert np.array_equal(there.images, NOISE)
-    assert not there.shown, "a classifier knows images of its world's size alone"
-    assert replace(there, images=NOISE, shown=()) == here
-    assert answered().images != observed.images
+    assert np.array_equal(np.load(observed.images_file), NOISE)
+    assert not observed.images.size, "they come by the file"
+    assert replace(observed, images=here.images, images_file="") == here
+    assert answered().images_file != observed.images_file
     blind = answered(observer=lambda scenario: replace(sound(scenario), images=NOISE[:0]))
-    assert not blind.images
-    assert blind.observation("s").images.size == 0
+    assert not blind.images_file
 
 
 @pytest.mark.parametrize("observer", [idle, black])

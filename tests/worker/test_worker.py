@@ -14,19 +14,21 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
 from fixtures.catalogues import load
+from fixtures.measuring.observation import Observation
 from fixtures.measuring.rounds import Plan, closing_side
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY, Settings
 from fixtures.worker.client import Worker
-from fixtures.worker.protocol import Facts, Observed
+from fixtures.worker.protocol import Facts
 from fixtures.worker.sampling import TimedTask
 from tests.support.own_catalogue import WORKLOAD, nothing_kept, written
 from tests.support.running import own_environment
@@ -63,7 +65,7 @@ def harm(worker: Worker, folder: Path) -> Harm:
         observed(worker)  # a template does what follows
         worker.limit_s = limit_s
         with pytest.raises(ScenarioError) as caught:
-            worker.ask("observe", Observed, find_scenario("storybook-tiny", name))
+            worker.ask("observe", Observation, find_scenario("storybook-tiny", name))
         worker.limit_s = LIMIT_S
         assert caught.value.outcome is Outcome.BROKEN
         assert caught.value.scenario == f"storybook-tiny-{name}"
@@ -83,9 +85,9 @@ def left(folder: Path) -> set[str]:
     return {*map(str, started), *map(str, folder.glob("*/task-*"))}
 
 
-def observed(worker: Worker) -> Observed:
+def observed(worker: Worker) -> Observation:
     """The sound scenario."""
-    return worker.ask("observe", Observed, find_scenario("storybook-tiny", "fp32"))
+    return worker.ask("observe", Observation, find_scenario("storybook-tiny", "fp32"))
 
 
 def test_whatever_becomes_of_a_scenario_the_next_one_is_as_before(
@@ -108,8 +110,9 @@ def test_whatever_becomes_of_a_scenario_the_next_one_is_as_before(
             assert {harm(name) for _ in range(4)} == {reason}
     assert harm("hang", 3.0) == "its process gave no answer for 3 s and was ended"
     after = observed(worker)
-    assert np.array_equal(np.load(after.images), np.load(before.images))
-    assert replace(after, images="", call_s=0) == replace(before, images="", call_s=0)
+    assert np.array_equal(np.load(after.images_file), np.load(before.images_file))
+    same: dict[str, Any] = {"images": before.images, "images_file": "", "call_s": 0}
+    assert replace(after, **same) == replace(before, **same)
     assert os.environ["HOME"] != "/nowhere"
 
 
@@ -129,7 +132,7 @@ def test_two_processes_time_calls_one_at_a_time_and_one_after_the_other(worker: 
             calls = timed.stop_calls()
             assert len(calls) > 1
             assert all(before.ended_s <= after.started_s for before, after in pairwise(calls))
-        assert 0 <= timed.evidence().cpu_share <= 1
+        assert timed.evidence().startswith("load ")
         timing = worker.ask("sample", Timing, scenario, Plan(1, 1))
         assert len(timing.groups) == 1
     await_end(timed.pid)
@@ -196,7 +199,7 @@ def refused(head: Worker, words: str) -> None:
     assert (first.value.outcome, first.value.side) == (Outcome.BROKEN, "head")
     assert "\n" not in str(first.value)
     with pytest.raises(ScenarioError) as second:
-        head.ask("observe", Observed, find_scenario("storybook", "fp32"))
+        head.ask("observe", Observation, find_scenario("storybook", "fp32"))
     assert second.value is first.value
 
 

@@ -22,11 +22,11 @@ from safetensors.torch import load_file, save_file
 from transformers import T5TokenizerFast
 
 from fixtures.devices.torch_settings import one_thread
-from fixtures.workloads import WORKLOADS, Workload, stored_tokenizer
-from fixtures.workloads.layouts import Layout
+from fixtures.workloads import WORKLOADS, Workload, loading
+from fixtures.workloads.composition import Composition, Kind
 from fixtures.workloads.random_weights import kept_in_fp32
-from fixtures.workloads.twins.small import BY_DEFAULT
-from tests.support.small_workloads import small_workload
+from fixtures.workloads.twins import SMALL
+from tests.support.small_workloads import BY_DEFAULT, small_workload
 from tests.workloads.refusing import INDEX, change_json
 from tests.workloads.refusing import refusal as refusal_of
 
@@ -36,9 +36,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`upcast_vae` is deprecated:FutureWarning"),
 ]
 
-LAYOUTS: dict[str, Layout] = {name: source.layout for name, source in BY_DEFAULT.items()}
 T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_encoder"}
 """By workload: the component that is a T5."""
+
+
+def classes(name: str, kind: Kind) -> dict[str, type[Any]]:
+    """The classes of a workload's components of one kind, by component."""
+    return Composition.of(SMALL[name].index).of_kind(kind)
 
 
 def read_again(tokenizer: Any) -> Any:
@@ -54,7 +58,7 @@ def small_pipeline(name: str, dtype: torch.dtype = torch.float32) -> Any:
 
     Its denoiser and one encoder have other weights than a source would draw for them.
     """
-    pipeline = BY_DEFAULT[name]("", dtype)
+    pipeline = SMALL[name]("", dtype)
     if name in T5:
         tokenizer = T5[name].replace("text_encoder", "tokenizer")
         pipeline.register_modules(**{tokenizer: read_again(getattr(pipeline, tokenizer))})
@@ -122,7 +126,7 @@ def settings(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", BY_DEFAULT)
 def test_a_loaded_pipeline_has_the_settings_of_the_saved_one_and_draws_what_it_draws(
     name: str, saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,12 +144,12 @@ def test_a_loaded_pipeline_has_the_settings_of_the_saved_one_and_draws_what_it_d
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", BY_DEFAULT)
 def test_weights_come_back_in_the_precision_that_random_ones_have(
     name: str, dtype: torch.dtype, saved: Callable[[str], Path]
 ) -> None:
-    pipeline, wanted = on_weights(name, saved(name)).load(dtype), BY_DEFAULT[name]("", dtype)
-    for component in LAYOUTS[name].models:
+    pipeline, wanted = on_weights(name, saved(name)).load(dtype), SMALL[name]("", dtype)
+    for component in classes(name, "model"):
         model = getattr(pipeline, component)
         loaded, drawn = model.state_dict(), getattr(wanted, component).state_dict()
         stored = getattr(small_pipeline(name), component).state_dict()
@@ -209,24 +213,25 @@ def test_transformers_4_reads_the_tokenizers_that_transformers_5_wrote(
 ) -> None:
     version, real = {"transformers": "4.57.1"}, metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: version.get(name) or real(name))
-    folder, parts = saved(name), LAYOUTS[name].tokenizers
-    for key, part in parts.items():
-        loaded = stored_tokenizer.load_tokenizer(folder / key, part, part.classes[0])
+    folder, parts = saved(name), classes(name, "tokenizer")
+    for key, cls in parts.items():
+        loaded = loading._tokenizer(folder / key, cls)
         assert (
             loaded("a horse").input_ids == getattr(small_pipeline(name), key)("a horse").input_ids
         )
 
     def class_called(name: str) -> Any:
-        return SimpleNamespace(from_pretrained=lambda folder, **settings: (name, settings))
+        return SimpleNamespace(
+            __name__=name,
+            vocab_files_names={"vocab_file": "vocab.json"},
+            from_pretrained=lambda folder, **settings: (name, settings),
+        )
 
-    names = {name for part in parts.values() for name in part.classes}
-    library = SimpleNamespace(**{name: class_called(name) for name in names})
-    monkeypatch.setattr(stored_tokenizer, "import_module", {"transformers": library}.__getitem__)
+    monkeypatch.setattr("transformers.MineFast", class_called("MineFast"), raising=False)
     plain = {"local_files_only": True}
-    for key, part in parts.items():
-        slow, fast = part.classes
+    for key in parts:
         stored = (folder / key / "tokenizer.json").is_file()
-        four = (fast, {**plain, "extra_special_tokens": {}}) if stored else (slow, plain)
-        for release, expected in (("4.57.1", four), ("5.0.0", (slow, plain))):
+        four = ("MineFast", {**plain, "extra_special_tokens": {}}) if stored else ("Mine", plain)
+        for release, expected in (("4.57.1", four), ("5.0.0", ("Mine", plain))):
             version["transformers"] = release
-            assert stored_tokenizer.load_tokenizer(folder / key, part, slow) == expected
+            assert loading._tokenizer(folder / key, class_called("Mine")) == expected

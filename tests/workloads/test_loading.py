@@ -12,14 +12,13 @@ import torch
 from diffusers import StableDiffusionPipeline
 
 from fixtures.workloads import loading
-from fixtures.workloads.loading import load_pipeline
-from fixtures.workloads.sd15 import DDIM
+from fixtures.workloads.sources import load_pipeline
 from tests.workloads.refusing import INDEX
 from tests.workloads.refusing import refusal as refusal_of
 
 
 def load(weights: str | Path, scheduler: str = "") -> Any:
-    return load_pipeline(str(weights), torch.float32, DDIM.layout, scheduler)
+    return load_pipeline(str(weights), torch.float32, "StableDiffusionPipeline", scheduler)
 
 
 def refusal(weights: str | Path) -> str:
@@ -125,7 +124,7 @@ def test_a_hub_snapshot_is_checked_like_a_folder(
     load("owner/name")
     assert asked == {
         **{"hub_id": "owner/name", "use_safetensors": True, "trust_remote_code": False},
-        **dict.fromkeys(("safety_checker", "image_encoder", "feature_extractor")),
+        **dict.fromkeys(("safety_checker", "watermarker", "image_encoder", "feature_extractor")),
     }
     (folder / "mine.py").write_text("raise SystemExit('ran foreign code')")
     assert "brings code along ('mine.py')" in refusal("owner/name")

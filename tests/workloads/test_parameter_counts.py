@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from importlib import import_module
-
 import pytest
 import torch
 
 from fixtures.workloads import WORKLOADS
-from fixtures.workloads.layouts import Part
-from fixtures.workloads.loading import Source
+from fixtures.workloads.composition import component_class
+from fixtures.workloads.loading import constructor
+from fixtures.workloads.sources import Source
 
 # Chroma imports it from where diffusers no longer wants it.
 pytestmark = pytest.mark.filterwarnings("ignore:`FluxPosEmbed` is deprecated:FutureWarning")
@@ -75,14 +73,9 @@ def _count(workload: str, component: str) -> int:
     """The weights of a component, made without memory; tied ones once."""
     source = WORKLOADS[workload].source
     assert isinstance(source, Source)
-    part: Part = source.layout.models[component]
-    kind = getattr(import_module(part.library), part.classes[0])
-    config = deepcopy(dict(source.configs[component]))  # transformers writes into it
+    _, cls = component_class(component, source.index[component])
     with torch.device("meta"):  # real ones stay mapped: no process of 80 GiB forks
-        if part.library == "transformers":
-            model = kind(kind.config_class.from_dict(config))
-        else:
-            model = kind.from_config(config)
+        model = constructor(cls, source.configs[component])()
     if hasattr(model, "tie_weights"):
         model.tie_weights()
     return sum(weight.numel() for weight in model.parameters())

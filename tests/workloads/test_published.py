@@ -6,14 +6,14 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from importlib import import_module
 from typing import Any
 
 import pytest
 
 from fixtures.workloads import WORKLOADS
-from fixtures.workloads.loading import Source
-from fixtures.workloads.published import FOLDER
+from fixtures.workloads.composition import Composition
+from fixtures.workloads.published import FOLDER, changed
+from fixtures.workloads.sources import Source
 
 SOURCES = {
     name: workload.source
@@ -57,11 +57,9 @@ UNSTATED: Mapping[str, set[str]] = {
 
 def parts_of(source: Source) -> Iterator[tuple[type, Mapping[str, Any]]]:
     """Every class that takes a configuration, those inside of another one among them."""
-    for component, part in source.layout.models.items():
-        kind = getattr(import_module(part.library), part.classes[0])
-        config = source.configs[component]
-        if part.library == "transformers":
-            kind = kind.config_class
+    for component, cls in Composition.of(source.index).of_kind("model").items():
+        config, kind = source.configs[component], getattr(cls, "config_class", None) or cls
+        if kind is not cls:
             whole = kind.from_dict(deepcopy(dict(config)))  # which it writes into
             for name in ("text_config", "vision_config"):
                 if name in config:
@@ -84,6 +82,10 @@ def test_no_component_is_left_to_its_class(name: str) -> None:
 def test_every_configuration_names_its_source_and_none_is_unused() -> None:
     used = [dict(config) for source in SOURCES.values() for config in source.configs.values()]
     for path in FOLDER.glob("*.json"):
+        assert path.stem in SOURCES
         for component, config in json.loads(path.read_text(encoding="utf-8")).items():
-            assert config.pop("_source"), f"{component} of {path.name}"
-            assert any(config.items() <= other.items() for other in used if other), path.name
+            if isinstance(config, dict):
+                is_made = component in ("model_index", "guider") or "tokenizer" in component
+                assert config.get("_source") or is_made, f"{component} of {path.name}"
+                stated = changed({}, config).items()
+                assert any(stated <= other.items() for other in used), path.name

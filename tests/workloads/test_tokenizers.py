@@ -10,24 +10,20 @@ from diffusers import HunyuanVideo15Pipeline, QwenImagePipeline
 from transformers import T5TokenizerFast
 
 from fixtures.workloads import WORKLOADS
-from fixtures.workloads.byte_tokenizer import (
+from fixtures.workloads.calls import OTHER_PROMPT
+from fixtures.workloads.made_tokenizers import (
     T5_SPECIAL,
     byte_t5_tokenizer,
     byte_tokenizer,
     byte_vocabulary,
-)
-from fixtures.workloads.calls import OTHER_PROMPT
-from fixtures.workloads.twins import SMALL
-from fixtures.workloads.twins.small import BY_DEFAULT
-from fixtures.workloads.word_tokenizer import (
-    MISTRAL_CHAT,
-    QWEN_CHAT,
-    SENTENCE_TOKENS,
     word_tokenizer,
 )
-from tests.support.small_workloads import small_workload
+from fixtures.workloads.published import published
+from fixtures.workloads.twins import SMALL
+from tests.support.small_workloads import BY_DEFAULT, small_workload
 
-QWEN = word_tokenizer(**QWEN_CHAT)
+SENTENCE = ("<pad>", "<eos>", "<bos>")
+QWEN = word_tokenizer(**published("qwen-image")["tokenizer"])
 
 
 @pytest.mark.parametrize("name", BY_DEFAULT)
@@ -90,7 +86,9 @@ def test_words_signs_and_digits_are_tokens_and_special_ones_have_their_places() 
     assert len(QWEN("A cat, 24 frames!").input_ids) == 8  # A| cat|,| |2|4| frames|!
     assert QWEN("<|im_start|>a cat<|im_end|>").input_ids == [1, 3, 3, 2]
     assert QWEN("a", padding="max_length", max_length=3).input_ids == [3, 0, 0]
-    tokenizer = word_tokenizer(SENTENCE_TOKENS, 64, starts_with="<bos>", ends_with="<eos>")
+    tokenizer = word_tokenizer(
+        ("<pad>", "<eos>", "<bos>"), 64, starts_with="<bos>", ends_with="<eos>"
+    )
     assert tokenizer("a cat").input_ids == [2, 3, 3, 1]
 
 
@@ -99,5 +97,6 @@ def test_mistral_s_template_takes_parts_of_a_message() -> None:
         {"role": role, "content": [{"type": "text", "text": text}]}
         for role, text in (("system", "be brief"), ("user", "a cat"))
     ]
-    text = word_tokenizer(**MISTRAL_CHAT).apply_chat_template(messages, tokenize=False)
+    tokenizer = word_tokenizer(**published("flux2")["tokenizer"])
+    text = tokenizer.apply_chat_template(messages, tokenize=False)
     assert text == "<s>[SYSTEM_PROMPT]be brief[/SYSTEM_PROMPT][INST]a cat[/INST]"

@@ -20,7 +20,6 @@ from fixtures.devices.torch_settings import one_thread
 from fixtures.metrics.values import ROUNDING, differences
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS
-from fixtures.workloads.layouts import of_diffusers
 from fixtures.workloads.twins import LEFT_OUT, Twin, twin_of, twins
 from fixtures.workloads.twins.source import draw_weights, parameter_names
 
@@ -225,12 +224,13 @@ def test_weights_are_drawn_by_name_and_none_is_negligible() -> None:
     assert not torch.equal(other.one.weight, two)
 
 
-@pytest.mark.parametrize("lacking", ["pipeline", "models"])
-def test_a_release_without_a_class_is_unsupported_in_words(lacking: str) -> None:
+@pytest.mark.parametrize(
+    "lacking", [{"_class_name": "Flux9Pipeline"}, {"vae": ["diffusers", "Flux9"]}]
+)
+def test_a_release_without_a_class_is_unsupported_in_words(lacking: dict[str, Any]) -> None:
     source: Any = twin_of("flux").source
-    absent: Any = "Flux9Pipeline" if lacking == "pipeline" else {"vae": of_diffusers("Flux9")}
     with pytest.raises(ScenarioError) as caught:
-        replace(source, layout=replace(source.layout, **{lacking: absent}))("", torch.float32)
+        source.changed(model_index=lacking)("", torch.float32)
     assert caught.value.outcome is Outcome.UNSUPPORTED
     assert caught.value.reason.startswith(f"diffusers {diffusers.__version__} has no Flux9")
 

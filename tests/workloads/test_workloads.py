@@ -19,12 +19,11 @@ from fixtures.devices.torch_settings import one_thread
 from fixtures.records.outcome import Reason
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.image_checks import check_images
-from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS, Call, default_workloads, sd15
-from fixtures.workloads.twins import FRAMES, SMALL, small
-from fixtures.workloads.twins.small import BY_DEFAULT
+from fixtures.verdicts.likeness import check_images
+from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS, Call, default_workloads
+from fixtures.workloads.twins import FRAMES, SMALL
 from tests.support.fake_device import FakeDevice
-from tests.support.small_workloads import small_workload
+from tests.support.small_workloads import BY_DEFAULT, small_workload
 
 pytestmark = [
     # Schedulers of diffusers turn tensors into arrays in a way that numpy 2 deprecates.
@@ -60,7 +59,7 @@ def test_the_workloads_are_the_published_calls() -> None:
     }
     assert default_workloads("simulated") == tuple(calls)
     assert default_workloads("cuda") == ("sd15", "sd15-batch32", "sd15-4k")
-    assert set(small.BY_NAME) == {workload.name for workload in BY_NAME}
+    assert {*SMALL} - {*BY_DEFAULT} == {workload.name for workload in BY_NAME}
 
 
 # Wan 14B has the layers of 1.3B, only more of them.
@@ -173,15 +172,14 @@ def test_scenarios_are_those_that_mean_something() -> None:
 
 
 def _scheduler(name: str) -> Any:
-    source = BY_DEFAULT.get(name, BY_DEFAULT["sd15"])
-    scheduler = sd15.UNIPC.scheduler if name == "sd15-4k" else source.scheduler
+    source: Any = WORKLOADS[name].source
+    _, scheduler = source.index["scheduler"]
     return getattr(diffusers, scheduler).from_config(source.configs["scheduler"])
 
 
 def test_schedulers_keep_the_published_noise_schedule() -> None:
     for name, kind in (("sd15", "DDIMScheduler"), ("sd15-4k", "UniPCMultistepScheduler")):
-        source = replace(SMALL["sd15"], scheduler=WORKLOADS[name].source.scheduler)  # type: ignore[attr-defined]
-        scheduler = source("", torch.float32).scheduler
+        scheduler = _scheduler(name)
         assert type(scheduler).__name__ == kind
         config = scheduler.config
         assert (config.beta_start, config.beta_end) == (0.00085, 0.012)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from fixtures.commands.bisect.good_side import GoodSide
 from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Criterion
-from fixtures.commands.compare.environments import Environments
-from fixtures.commands.compare.installer import InstallationError
+from fixtures.commands.bisect.steps import Criterion, Step, try_candidate
+from fixtures.commands.compare import side
+from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
+from fixtures.commands.compare.side import running_side
 from fixtures.commands.errors import CommandError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
@@ -23,47 +23,50 @@ from tests.support.fake_side import in_process
 KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==0.42.0": "broken"}
 
 
-class FakeEnvironments(Environments):
-    """Has no other releases than these."""
-
-    def prepare(self, requirements: Requirements) -> Path:
-        release = requirements.texts[0]
-        if release not in KINDS:
-            raise InstallationError(f"{requirements} cannot be installed: no such release")
-        return Path(KINDS[release])
-
-
-def good_side(folder: Path, release: str) -> GoodSide:
-    return GoodSide(
-        Requirements.parse([release]),
-        Criterion("counts", "worse"),
-        [find_scenario("storybook", "bf16")],
-        Settings(),
-        Limits(),
-        FakeEnvironments(folder),
-    )
+@contextmanager
+def environment(requirements: Requirements) -> Iterator[Path]:
+    """There are no other releases than these."""
+    release = requirements.texts[0]
+    if release not in KINDS:
+        raise InstallationError(f"{requirements} cannot be installed: no such release")
+    yield Path(KINDS[release])
 
 
-@pytest.fixture
-def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GoodSide]:
+@contextmanager
+def good_side(release: str) -> Iterator[Callable[[str], Step]]:
+    """What tests candidates, each a release, against this one."""
+    scenarios = [find_scenario("storybook", "bf16")]
+    with running_side("base", Requirements.parse([release]), Settings()) as good:
+
+        def test(candidate: str) -> Step:
+            requirements = Requirements.parse([candidate])
+            step = try_candidate(
+                good, requirements, Criterion("counts", "worse"), scenarios, Limits()
+            )
+            assert good.worker.observed == ["storybook-bf16"]  # type: ignore[attr-defined]
+            return step
+
+        yield test
+
+
+@pytest.fixture(autouse=True)
+def _fake_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     in_process(monkeypatch)
-    with closing(good_side(tmp_path, "diffusers==0.40.0")) as side:
-        yield side
+    monkeypatch.setattr(side, "environment", environment)
 
 
-def test_candidates_are_compared_with_one_process_of_the_good_side(good: GoodSide) -> None:
-    candidates = ("diffusers==0.40.0", "diffusers==0.41.0")
-    same, more = (good.test(Requirements.parse([name])) for name in candidates)
+def test_candidates_are_compared_with_a_good_side_that_is_observed_once() -> None:
+    with good_side("diffusers==0.40.0") as test:
+        same, more = test("diffusers==0.40.0"), test("diffusers==0.41.0")
     assert same.outcome is StepOutcome.GOOD
     assert more.outcome is StepOutcome.BAD
     assert more.figures == "storybook-bf16 operations 14 -> 15 (+7.1 %)"
-    assert more.environment == "diffusers==0.41.0 transformers==5.23.0"
-    [side] = good._running.values()
-    assert side.worker.observed == ["storybook-bf16"]  # type: ignore[attr-defined]
 
 
-def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None:
-    step = good.test(Requirements.parse(["diffusers==0.43.0"]))
+def test_a_candidate_that_cannot_be_installed_is_skipped() -> None:
+    with good_side("diffusers==0.40.0") as test:
+        test("diffusers==0.41.0")
+        step = test("diffusers==0.43.0")
     assert step.outcome is StepOutcome.SKIPPED
     assert "cannot be installed: no such release" in step.figures
 
@@ -75,8 +78,6 @@ def test_a_candidate_that_cannot_be_installed_is_skipped(good: GoodSide) -> None
         ("diffusers==0.43.0", "cannot be installed: no such release"),
     ],
 )
-def test_a_good_side_that_fails_ends_the_bisection(
-    good: GoodSide, tmp_path: Path, release: str, words: str
-) -> None:
-    with closing(good_side(tmp_path, release)) as broken, pytest.raises(CommandError, match=words):
-        broken.test(Requirements.parse(["diffusers==0.40.0"]))
+def test_a_good_side_that_fails_ends_the_bisection(release: str, words: str) -> None:
+    with pytest.raises(CommandError, match=words), good_side(release) as test:
+        test("diffusers==0.40.0")

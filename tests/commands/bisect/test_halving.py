@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.commands.bisect.halving import Found, NothingFoundError, StepOutcome, first_bad
+from fixtures.commands.bisect.halving import NothingFoundError, StepOutcome, first_bad
 
 
 class Places:
@@ -31,7 +31,7 @@ class Places:
 def test_the_first_bad_one_is_found_within_the_bound(case: tuple[int, int]) -> None:
     count, bad_from = case
     places = Places(bad_from)
-    assert first_bad(count, places.test) == Found(bad_from - 1, bad_from)
+    assert first_bad(count, places.test) == (bad_from - 1, bad_from)
     # One more is the good one, which everything is compared with.
     assert len(places.tested) + 1 <= math.ceil(math.log2(count)) + 1
     assert len(set(places.tested)) == len(places.tested)
@@ -59,20 +59,13 @@ def test_the_last_one_is_tested_where_nothing_else_is_bad(count: int) -> None:
 def test_what_cannot_be_tested_is_passed_by(case: tuple[int, int, frozenset[int]]) -> None:
     count, bad_from, skipped = case
     places = Places(bad_from, skipped)
-    found = first_bad(count, places.test)
-    assert found.last_good < bad_from <= found.first_bad
-    between = set(range(found.last_good + 1, found.first_bad))
-    assert between <= skipped
-    assert found.first_bad not in skipped
-    assert found.last_good not in skipped
+    last_good, bad = first_bad(count, places.test)
+    assert last_good < bad_from <= bad
+    assert set(range(last_good + 1, bad)) <= skipped
+    assert not {last_good, bad} & skipped
 
 
 def test_an_untestable_last_one_is_no_find() -> None:
     places = Places(9, frozenset({9}))
     with pytest.raises(NothingFoundError, match="cannot be tested"):
         first_bad(10, places.test)
-
-
-def test_one_alone_cannot_be_halved() -> None:
-    with pytest.raises(ValueError, match="a good one and a bad one"):
-        first_bad(1, Places(0).test)

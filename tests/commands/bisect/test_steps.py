@@ -8,8 +8,7 @@ import pytest
 
 from fixtures.commands.bisect.halving import StepOutcome
 from fixtures.commands.bisect.steps import Criterion, Step
-from fixtures.commands.compare.comparing import Compared
-from fixtures.commands.compare.figures import figures_of, not_run
+from fixtures.commands.compare.comparing import Compared, figures_of, not_run
 from fixtures.commands.errors import CommandError
 from fixtures.metrics.exact import quantity_of
 from fixtures.metrics.latency_verdicts import LATENCY

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
 
 from fixtures.commands.compare.requirements import (
     KNOWN_GOOD,
+    UNDECLARED,
     Requirements,
     completed,
     constraints,
@@ -36,81 +40,144 @@ def checkout(folder: Path, version: str = "0.38.0.dev0") -> Path:
     return folder
 
 
-def test_several_packages_in_one_word_or_in_many() -> None:
-    packages = Requirements.parse(["diffusers==0.36.0 torch==2.12.0"])
-    assert packages == Requirements.parse(["diffusers==0.36.0", "torch==2.12.0"])
-    assert packages.names == {"diffusers", "torch"}
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+WHEEL = "diffusers-0.40.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize(
+    ("word", "version"),
+    [
+        ("diffusers==0.36.0", "0.36.0"),
+        ("diffusers==0.36.0; python_version >= '3'", "0.36.0"),
+        ("diffusers[torch]==0.36.0,!=0.37", "0.36.0"),
+        (f"diffusers @ git+https://example.com/diffusers@{COMMIT}", None),
+        ("diffusers @ git+https://example.com/diffusers.git@main#subdirectory=src", None),
+        (f"diffusers @ https://example.com/{WHEEL}", None),
+    ],
+)
+def test_a_package_is_of_one_version_or_at_an_address(word: str, version: str | None) -> None:
+    [source] = Requirements.parse([word]).given
+    assert (source.text, source.name) == (word, "diffusers")
+    assert source.version == (Version(version) if version else None)
+
+
+def test_nothing_is_added_to_what_nothing_is_known_of() -> None:
     on_the_net = Requirements.parse(["diffusers @ git+https://example.com/d@main"])
-    assert on_the_net.transformers() == [], "nothing is known of it"
+    assert on_the_net.transformers() == []
+
+
+def test_a_wheel_has_its_name_and_version(tmp_path: Path) -> None:
+    wheel = tmp_path / WHEEL
+    wheel.write_bytes(b"")
+    requirements = Requirements.parse([str(wheel)])
+    assert requirements.texts == [f"diffusers @ {wheel.as_uri()}"]
+    assert requirements.folders == []
+    assert requirements.transformers() == ["5.23.0"]
 
 
 @pytest.mark.parametrize(
     ("version", "good"),
     [
-        ("0.35.0.dev0", ["4.57.6"]),
-        ("0.36.0.dev0", ["5.23.0", "4.57.6"]),
         ("0.38.0.dev0", ["5.23.0", "4.57.6"]),
         ("0.40.0.dev0", ["5.23.0"]),
         ("1.0.0.dev0", ["5.23.0"]),
     ],
 )
-def test_a_checkout_has_its_version_and_goes_with_what_both_its_neighbours_do(
+def test_a_checkout_has_its_version_and_goes_with_what_the_release_does(
     tmp_path: Path, version: str, good: list[str]
 ) -> None:
     requirements = Requirements.parse([str(checkout(tmp_path / "my checkout", version))])
     assert requirements.names == {"diffusers"}
-    assert requirements.replaceable
     assert requirements.folders == [tmp_path / "my checkout"]
     assert requirements.texts[0].startswith("diffusers @ file://")
     assert requirements.transformers() == good
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "word",
     [
-        ([], "nothing to install is named"),
-        ([""], "nothing to install is named"),
-        (["diffusers=0.36"], "'diffusers=0.36' is not a requirement, wheel or folder"),
-        (["diffusers==0.36.0", "Diffusers==0.37.0"], "diffusers is named twice"),
-        (["gone-1.0-py3-none-any.whl"], "there is no wheel"),
+        *("", "diffusers", "diffusers=0.36", "diffusers>=0.36", "diffusers==0.36.*"),
+        *("diffusers==0.36.0; odd", '"diffusers', "gone-1.0-py3-none-any.whl", "x" * 5000 + "/y"),
+        *("~nobody-of-that-name/diffusers", "https://example.com/main.zip", "https://[1"),
     ],
 )
-def test_what_cannot_be_installed_is_refused(words: list[str], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
-        Requirements.parse(words)
+def test_what_cannot_be_installed_is_refused_in_one_sentence(word: str) -> None:
+    with pytest.raises(CommandError, match="is neither a version, a wheel nor a folder") as caught:
+        Requirements.parse([word])
+    assert "\n" not in str(caught.value)
 
 
-def test_a_folder_needs_a_project_and_a_version(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="not a checkout of a package"):
-        Requirements.parse([str(tmp_path)])
-    (tmp_path / "pyproject.toml").write_text("")
+def test_a_package_is_named_once() -> None:
+    with pytest.raises(CommandError, match="diffusers is named twice"):
+        Requirements.parse(["diffusers==0.36.0", "Diffusers==0.37.0"])
+
+
+def test_a_path_needs_a_readable_package_that_states_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(CommandError, match="does not state its version"):
         Requirements.parse([str(tmp_path)])
+    odd = checkout(tmp_path / "odd", "newest")
+    (tmp_path / "mine.whl").write_bytes(b"")
+    for path in (odd, tmp_path / "mine.whl"):
+        with pytest.raises(CommandError, match="cannot be read"):
+            Requirements.parse([str(path)])
+
+    def refuse(self: Path, **options: object) -> str:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    folder = checkout(tmp_path / "mine")
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(CommandError, match=r"cannot be read .*Permission denied"):
+        Requirements.parse([str(folder)])
 
 
-NEW, OLD, FTFY = "transformers==5.23.0", "transformers==4.57.6", "ftfy==6.3.1"
+PIECES = (
+    *("diffusers", " @ ", "git+", "https://", "file://", "/", "[", "]", "==", "0.36", ">=", ","),
+    *("@main", ".whl", "#", "?", "%", "'", '"', "~", " ", ";", "\\", "-py3-none-any", ".."),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.text(st.characters(exclude_characters="\0"), max_size=60)
+    | st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
+)
+def test_no_word_ends_in_a_stack_trace(word: str) -> None:
+    try:
+        said = str(Requirements.parse([word]))
+    except CommandError as error:
+        said = str(error)
+    assert said
+
+
+NEW, OLD, FTFY = "transformers==5.23.0", "transformers==4.57.6", UNDECLARED
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "added"),
+    ("sides", "added"),
     [
-        # Both sides share their company where they can.
-        ("diffusers==0.37.0", "diffusers==0.42.1", [[NEW], [NEW]]),
-        ("diffusers==0.30.0 ftfy==6.2.0", "diffusers==0.38.0 ftfy==6.2.0", [[OLD], [OLD]]),
-        ("diffusers==0.31.0 ftfy==6.2.0", "diffusers==0.42.1 ftfy==6.2.0", [[OLD], [NEW]]),
+        # All sides share their company where they can.
+        (["diffusers==0.37.0", "diffusers==0.42.1"], [NEW, NEW]),
+        (["diffusers==0.30.0", "diffusers==0.38.0"], [OLD, OLD]),
+        (["diffusers==0.38.0", "diffusers==0.36.0", "diffusers==0.34.0"], [OLD, OLD, OLD]),
+        # Else as many as can share that of the first.
+        (["diffusers==0.31.0", "diffusers==0.42.1"], [OLD, NEW]),
+        (["diffusers==0.30.0", "diffusers==0.38.0", "diffusers==0.42.1"], [OLD, OLD, NEW]),
+        (["diffusers==0.42.1", "diffusers==0.38.0", "diffusers==0.30.0"], [NEW, NEW, OLD]),
         # What the user names is left alone.
-        ("diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0", [[], []]),
-        # What a pipeline of one side needs undeclared both have, and once.
-        ("diffusers==0.36.0", "diffusers==0.42.1", [[NEW, FTFY], [NEW, FTFY]]),
-        ("diffusers==0.35.2", "diffusers==0.36.0", [[NEW, FTFY], [NEW, FTFY]]),
-        ("diffusers==0.30.0", "diffusers==0.42.1", [[OLD, FTFY], [NEW, FTFY]]),
+        (["diffusers==0.38.0 transformers==4.57.3", "torch==2.12.0"], [None, None]),
     ],
 )
 def test_a_side_gets_the_company_that_it_is_known_to_work_with(
-    base: str, head: str, added: list[list[str]]
+    sides: list[str], added: list[str | None]
 ) -> None:
-    sides = completed([Requirements.parse([side]) for side in (base, head)])
-    assert [list(side.added) for side in sides] == added
+    done = completed([Requirements.parse(side.split()) for side in sides])
+    assert [side.added for side in done] == [
+        (*((version,) if version else ()), FTFY) for version in added
+    ]
+    [side] = completed([Requirements.parse(["torch==2.12.0", "ftfy==6.2.0"])])
+    assert side.added == ()
 
 
 def test_every_release_from_0_30_on_has_known_company() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.compare.selection import selected
+from fixtures.commands.compare.command_line import selected
 from fixtures.commands.errors import CommandError
 from fixtures.settings import Settings
 from tests.support.configurations import write_pipeline

@@ -34,16 +34,13 @@ def tried(
         needed, component = figures(tuple(technique.id for technique in one.techniques))
         if search.found(one, way(needed_bytes=needed, peak_in=component)):
             names.append(one.name)
-    assert len(search) == 0
+    assert search.total == len(attempted)
     return names, [(one.id, reason) for one, reason in reasons if reason], attempted
 
 
-def test_every_technique_that_has_lines_is_tried_once_and_what_people_use_first() -> None:
+def test_every_technique_that_has_lines_is_tried_once() -> None:
     names, not_run, attempted = tried(lambda _: (10, "text_encoder"))
     assert names == attempted
-    # What people use comes first.
-    assert attempted[:4] == ["bf16", "fp16", "model_cpu_offload", STORED[0]]
-    assert attempted[-3:] == ["fp32", "tf32", "autocast"]
     assert set(names) == {
         *("fp32", "tf32", "autocast", "fp16", "bf16", "torch_compile", "vae_tiling"),
         *("sequential_cpu_offload", "model_cpu_offload", "layerwise_casting"),
@@ -66,7 +63,7 @@ def test_a_combination_makes_the_component_smaller_that_sets_the_peak() -> None:
         return 10 - len(names), "denoiser" if "model_cpu_offload" in names else "text_encoder"
 
     _, _, attempted = tried(figures)
-    offloaded = attempted.index("model_cpu_offload") + 1  # before what people use less
+    offloaded = attempted.index("model_cpu_offload") + 1
     assert [one for one in attempted if "+" in one] == attempted[offloaded : offloaded + 4]
     assert attempted[offloaded : offloaded + 4] == [
         f"{stored} + model_cpu_offload" for stored in ("layerwise_casting", *STORED)
@@ -114,7 +111,7 @@ def test_weights_are_stored_once_and_not_offloaded_layer_by_layer() -> None:
 
 
 def test_every_format_is_one_of_the_techniques_and_every_other_quantization_is_like_one() -> None:
-    from fixtures.techniques.quantized_loading import FORMATS
+    from fixtures.techniques.quantized_storage import FORMATS
 
     assert set(FORMATS) == set(STORED)
     as_many_bytes = {  # as int8 weights, give or take a scale for each row

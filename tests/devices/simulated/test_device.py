@@ -17,7 +17,6 @@ from fixtures.devices.simulated.kernels import CAVEAT, scratch_bytes
 from fixtures.records.counts import BYTES_MOVED, FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
-from fixtures.records.timeline import START
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from tests.support.fake_scenarios import observations_on
@@ -92,9 +91,9 @@ def test_tf32_bounds_the_same_work_at_a_higher_rate() -> None:
     device.profile = replace(device.profile, launch_s=0)  # which would bound a model this small
     fp32, tf32 = (simulate(name, workload=big, device=device) for name in ("fp32", "tf32"))
     assert fp32.counts == tf32.counts
-    assert fp32.bound_s is not None
-    assert tf32.bound_s is not None
-    assert tf32.bound_s < fp32.bound_s
+    assert fp32.bound_ms is not None
+    assert tf32.bound_ms is not None
+    assert tf32.bound_ms < fp32.bound_ms
 
 
 # The kernel model
@@ -138,16 +137,15 @@ def test_wide_heads_accumulate_in_fp32(operation: Any, shape: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("technique", ["fp16", "model_cpu_offload"])
-def test_the_timeline_adds_up_to_the_figures(technique: str) -> None:
+def test_what_is_alive_at_the_peak_and_the_work_add_up_to_the_figures(technique: str) -> None:
     trace = simulated(technique)
-    timeline = trace.timeline
-    assert timeline is not None
-    assert max(timeline.live_bytes) == trace.component_peak_bytes[WHOLE]
-    assert sum(timeline.alive_at_peak.values()) == trace.component_peak_bytes[WHOLE]
-    assert sum(flops for _, flops, _ in timeline.work.values()) == trace.counts.total(FLOPS)
-    assert sum(moved for _, _, moved in timeline.work.values()) == trace.counts.total(BYTES_MOVED)
-    assert [name for _, name in timeline.phases] == [START, "text_encoder", "denoiser", "vae"]
-    weights = [name for name in timeline.alive_at_peak if "weights" in name]
-    copied = [name for name in timeline.alive_at_peak if "copied in float16" in name]
+    assert trace.at_peak is not None
+    held_bytes = trace.at_peak.held_bytes
+    assert sum(held_bytes.values()) == trace.component_peak_bytes[WHOLE]
+    assert trace.component_peak_bytes[trace.at_peak.phase] == trace.component_peak_bytes[WHOLE]
+    assert sum(flops for _, flops, _ in trace.work.values()) == trace.counts.total(FLOPS)
+    assert sum(moved for _, _, moved in trace.work.values()) == trace.counts.total(BYTES_MOVED)
+    weights = [name for name in held_bytes if "weights" in name]
+    copied = [name for name in held_bytes if "copied in float16" in name]
     # Offloaded weights are copied in when their component begins.
     assert (bool(weights), bool(copied)) == (technique == "fp16", technique != "fp16")

@@ -64,8 +64,8 @@ def failure(technique: str, spoil: Spoil, patch: pytest.MonkeyPatch) -> tuple[st
         return error.outcome.value, error.reason
     if inactive:
         return "not active", inactive
-    if fault := trace.race or trace.leak:
-        return "fault", fault
+    if trace.faults:
+        return "fault", next(iter(trace.faults.values()))
     return ("image", "") if ssim(images, reference()) < MIN_SSIM else ("", "")
 
 

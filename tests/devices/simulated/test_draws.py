@@ -73,8 +73,9 @@ def test_a_technique_draws_the_cpu_s_image_and_needs_what_it_needs_without_value
     assert not without.images.any()
     assert found.component_peak_bytes == without.component_peak_bytes
     assert found.counts == without.counts
-    assert found.bound_s == without.bound_s
-    assert found.timeline == without.timeline
+    assert found.bound_ms == without.bound_ms
+    assert found.at_peak == without.at_peak
+    assert found.work == without.work
 
 
 @pytest.mark.parametrize("technique", ["fp32", "tf32", "cudnn_benchmark"])

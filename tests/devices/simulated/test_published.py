@@ -20,7 +20,8 @@ from fixtures.records.fit import MIN_CONTEXT_BYTES
 from fixtures.records.units import GIB
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS, flux, sdxl
+from fixtures.workloads import WORKLOADS
+from fixtures.workloads.published import published
 from fixtures.workloads.random_weights import random_model
 
 with (REPOSITORY / "docs/published.csv").open(encoding="utf-8", newline="") as file:
@@ -91,7 +92,7 @@ def called(workload: str, *techniques: str, card: str) -> dict[str, float]:
 
 
 def flux_alone(device: torch.device) -> Callable[[], object]:
-    pipeline: Any = flux.SOURCE("", torch.bfloat16)
+    pipeline: Any = WORKLOADS["flux"].source("", torch.bfloat16)
     pipeline.to(device)
     return lambda: pipeline
 
@@ -99,7 +100,7 @@ def flux_alone(device: torch.device) -> Callable[[], object]:
 def unet_of_sdxl(device: torch.device) -> Callable[[], object]:
     from diffusers import UNet2DConditionModel
 
-    made = random_model(lambda: UNet2DConditionModel(**sdxl.PUBLISHED["unet"]), torch.bfloat16)
+    made = random_model(lambda: UNet2DConditionModel(**published("sdxl")["unet"]), torch.bfloat16)
     model: Any = made.to(device)
 
     def empty(*shape: int) -> torch.Tensor:

@@ -49,9 +49,9 @@ def test_a_trace_has_every_figure(plain: Trace) -> None:
     assert peaks[WHOLE] == max(peaks[name] for name in ("text_encoder", "denoiser", "vae"))
     assert peaks[RESERVED] > peaks[WHOLE]
     assert plain.calls == {"text_encoder": 2, "denoiser": 3, "vae": 1}
-    assert plain.bound_s is not None
-    assert plain.bound_s > 0
-    assert plain.leak is None
+    assert plain.bound_ms is not None
+    assert plain.bound_ms > 0
+    assert not plain.faults
     assert Row(OPERATIONS, "aten::convolution", "ResnetBlock2D") in counts.rows
 
 

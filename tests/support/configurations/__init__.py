@@ -10,13 +10,17 @@ default of a component's class.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fixtures.workloads.byte_tokenizer import byte_t5_tokenizer, byte_tokenizer
+from fixtures.workloads.made_tokenizers import (
+    byte_t5_tokenizer,
+    byte_tokenizer,
+    word_tokenizer,
+)
 from fixtures.workloads.published import published
-from fixtures.workloads.word_tokenizer import word_tokenizer
 
 Data = dict[str, Any]
 """Components by name, and pipelines by class."""
@@ -70,7 +74,7 @@ def class_of(library: str, written: str) -> Any:
     return getattr(import_module(package), written.partition(" ")[0])
 
 
-def config_of(written: str | dict[str, Any]) -> dict[str, Any]:
+def config_of(written: str | dict[str, Any]) -> Mapping[str, Any]:
     """A configuration, or the stored one of that name."""
     if not isinstance(written, str):
         return written
@@ -78,7 +82,7 @@ def config_of(written: str | dict[str, Any]) -> dict[str, Any]:
     return published(workload)[component]
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _write(path: Path, content: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
 

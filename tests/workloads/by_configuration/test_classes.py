@@ -18,7 +18,7 @@ from fixtures.techniques import CATALOGUE
 from fixtures.techniques.registry import models
 from fixtures.workloads import WORKLOADS, Workload
 from fixtures.workloads.by_configuration.workload import workload_of_folder
-from fixtures.workloads.loading import Source
+from fixtures.workloads.sources import Source
 from tests.support.configurations import CLASSES, SMALL, class_of, write_pipeline
 
 # What pipelines warn of concerns packages under test; a pipeline may be old.
@@ -122,4 +122,4 @@ def test_models_that_diffusers_leaves_on_the_accelerator_may_stay(
 
 def test_none_of_them_is_a_class_that_the_suite_has() -> None:
     sources = [one.source for one in WORKLOADS.values() if isinstance(one.source, Source)]
-    assert not {source.layout.pipeline for source in sources} & set(CLASSES)
+    assert not {source.pipeline for source in sources} & set(CLASSES)

@@ -12,12 +12,12 @@ import torch
 import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fixtures.workloads.by_configuration import components
-from fixtures.workloads.by_configuration.composition import composition_of
+from fixtures.workloads import loading
 from fixtures.workloads.by_configuration.workload import (
     decodes_in_tiles_only,
     workload_of_folder,
 )
+from fixtures.workloads.composition import composition_of
 from tests.support.configurations import FULL_SIZE, write_pipeline
 
 # What pipelines warn of concerns packages under test.
@@ -41,10 +41,10 @@ def test_without_sentencepiece_every_byte_is_a_token(
 def test_a_processor_does_without_videos_where_torchvision_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(components, "find_spec", lambda name: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     folder = write_pipeline("QwenImageEditPipeline", tmp_path / "mine", FULL_SIZE)
-    kinds = composition_of(folder).components
-    made = components._processor(folder / "processor", kinds["processor"][1])
+    kinds = composition_of(folder, {}).components
+    made = loading._processor(folder / "processor", kinds["processor"][1])
     assert isinstance(made, transformers.Qwen2VLProcessor)
     assert made.image_token_id == 151655
     assert not hasattr(made, "video_processor")
@@ -82,9 +82,9 @@ class Made(TorchDispatchMode):
 
 def test_a_model_without_weights_takes_no_memory_not_even_for_a_moment() -> None:
     with Made() as made:
-        model = components.without_weights(lambda: torch.nn.Linear(64, 64))
-        components.without_weights(lambda: torch.nn.Conv2d(64, 64, 1))
+        model = loading.without_weights(lambda: torch.nn.Linear(64, 64))
+        loading.without_weights(lambda: torch.nn.Conv2d(64, 64, 1))
     assert made.devices == {"meta"}
     assert model.weight.shape == (64, 64)
-    assert components.without_weights(lambda: torch.nn.BatchNorm1d(2)).running_var.sum() == 2
+    assert loading.without_weights(lambda: torch.nn.BatchNorm1d(2)).running_var.sum() == 2
     assert torch.empty(1).device.type == "cpu"

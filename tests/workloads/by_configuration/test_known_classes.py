@@ -18,9 +18,8 @@ from fixtures.measuring.observation import observe
 from fixtures.scenarios import chosen_workloads, find_scenario, find_workload
 from fixtures.workloads import WORKLOADS, default_workloads
 from fixtures.workloads.base import WorkloadError
-from fixtures.workloads.by_configuration import checking
-from fixtures.workloads.by_configuration.checking import check_weights_of
-from fixtures.workloads.by_configuration.workload import workload_of_folder
+from fixtures.workloads.by_configuration import workload as by_configuration
+from fixtures.workloads.by_configuration.workload import check_weights_of, workload_of_folder
 from fixtures.workloads.twins import SMALL, twin_of
 from tests.support.configurations import write_pipeline
 
@@ -56,7 +55,7 @@ def test_of_several_workloads_of_a_class_the_likest_is_taken(name: str, tmp_path
     source: Any = WORKLOADS[name].source
     (tmp_path / "transformer").mkdir()
     index: dict[str, Any] = {"transformer_2": [None, None]}
-    index |= {name: ["library", "Class"] for name in source.layout.models}
+    index |= {name: entry for name, entry in source.index.items() if isinstance(entry, list)}
     (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": "WanPipeline", **index}))
     config = json.dumps(source.configs["transformer"])
     (tmp_path / "transformer" / "config.json").write_text(config)
@@ -139,7 +138,7 @@ def test_weights_of_a_hub_id_are_checked_by_their_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, workload = tmp_path / "model_index.json", WORKLOADS["sd15"].with_weights("owner/name")
-    monkeypatch.setattr(checking, "configurations_of", lambda weights: tmp_path)
+    monkeypatch.setattr(by_configuration, "configurations_of", lambda weights: tmp_path)
     index.write_text('{"_class_name": "StableDiffusionPipeline"}')
     check_weights_of(workload)
     index.write_text('{"_class_name": "FluxPipeline"}')

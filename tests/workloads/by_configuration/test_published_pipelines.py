@@ -9,8 +9,8 @@ import diffusers
 import pytest
 import torch
 
-from fixtures.workloads.by_configuration.composition import composition_of
 from fixtures.workloads.by_configuration.workload import workload_of_folder
+from fixtures.workloads.composition import composition_of
 from tests.support.configurations import FULL_SIZE, class_of, config_of, write_pipeline
 from tests.support.configurations.trying import REFUSED, denoisers_of, rows
 
@@ -75,7 +75,7 @@ def test_a_published_pipeline_is_answered_or_refused_with_its_reason(name: str) 
 
 def test_a_prior_is_a_denoiser(tmp_path: Path) -> None:
     folder = write_pipeline("StableCascadePriorPipeline", tmp_path / "mine", FULL_SIZE)
-    found = composition_of(folder).denoiser
+    found = composition_of(folder, {}).denoiser
     assert found is not None
     assert found.__name__ == "StableCascadeUNet"
 
