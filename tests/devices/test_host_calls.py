@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import safetensors.torch
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,6 +201,8 @@ def test_files_that_are_opened_are_counted(library: ModuleType, tmp_path: Path) 
     path = tmp_path / "file"
     path.touch()
     assert runtime(library.read, path) == {OPENED: 1}
+    safetensors.torch.save_file({"a": torch.zeros(100)}, path)
+    assert runtime(safetensors.torch.load_file, path) == {OPENED: 1}
 
 
 # The same in every process
