@@ -42,7 +42,8 @@ T5 = {"sd3": "text_encoder_3", "flux": "text_encoder_2", "cogvideox-5b": "text_e
 
 def classes(name: str, kind: Kind) -> dict[str, type[Any]]:
     """The classes of a workload's components of one kind, by component."""
-    return Composition.of(SMALL[name].index).of_kind(kind)
+    components = Composition.of(SMALL[name].index).components
+    return {component: cls for component, (of, cls) in components.items() if of == kind}
 
 
 def read_again(tokenizer: Any) -> Any:

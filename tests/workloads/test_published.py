@@ -57,7 +57,8 @@ UNSTATED: Mapping[str, set[str]] = {
 
 def parts_of(source: Source) -> Iterator[tuple[type, Mapping[str, Any]]]:
     """Every class that takes a configuration, those inside of another one among them."""
-    for component, cls in Composition.of(source.index).of_kind("model").items():
+    components = Composition.of(source.index).components.items()
+    for component, cls in ((name, cls) for name, (of, cls) in components if of == "model"):
         config, kind = source.configs[component], getattr(cls, "config_class", None) or cls
         if kind is not cls:
             whole = kind.from_dict(deepcopy(dict(config)))  # which it writes into
