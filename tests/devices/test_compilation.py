@@ -116,8 +116,8 @@ def test_a_lost_fusion_is_more_nodes_that_stay_apart() -> None:
 
     fused = counted(Block(softmax), 4)
     with mock.patch.object(Scheduler, "can_fuse", return_value=False):
-        apart = counted(Block(softmax), 4)
-    assert apart.total(NODES) == fused.total(NODES) == apart.total(FUSED) > fused.total(FUSED)
+        unfused = counted(Block(softmax), 4)
+    assert unfused.total(NODES) == fused.total(NODES) == unfused.total(FUSED) > fused.total(FUSED)
     assert counted(Block(by_a_library), 4).total(EXTERN) > fused.total(EXTERN)
 
 
@@ -149,10 +149,8 @@ def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
 @pytest.mark.parametrize(
     ("code", "size"),
     [
-        ("buf0 = empty_strided_cpu((2, 3), (3, 1), torch.float32)", 24),
         ("buf0 = empty_strided_cuda((2, 3), (8, 1), torch.bfloat16)", 22),  # to its last element
         ("buf0 = empty_strided_cpu((), (), torch.int64)", 8),
-        ("buf1 = buf0; del buf0  # reuse", 0),
         ("buf0 = empty_strided_cpu((s0, 3), (3, 1), torch.float32)", 0),  # no fixed size
         ("b = empty_strided_cpu((5, ), (1, ), torch.bool)\n" * 2, 10),
     ],

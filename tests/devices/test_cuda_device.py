@@ -129,9 +129,9 @@ def test_inside_ieee_fp32_nothing_runs_in_tf32_and_leaving_restores_what_was() -
     settings = (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn)
     before = [setting.fp32_precision for setting in settings]
     assert before != ["ieee"] * 3
-    with pytest.raises(KeyboardInterrupt), CudaDevice(cuda=FakeCuda()).ieee_fp32():
-        assert [setting.fp32_precision for setting in settings] == ["ieee"] * 3
-        raise KeyboardInterrupt
+    with pytest.raises(KeyError) as raised, CudaDevice(cuda=FakeCuda()).ieee_fp32():
+        raise KeyError(*(setting.fp32_precision for setting in settings))
+    assert raised.value.args == ("ieee",) * 3
     assert [setting.fp32_precision for setting in settings] == before
 
 

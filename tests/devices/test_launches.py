@@ -69,7 +69,7 @@ def test_a_real_trace_is_understood() -> None:
         torch.ones(8).add(1)
         waited.append("call")
 
-    found = count(call, lambda: waited.append("wait"))
+    counts = count(call, lambda: waited.append("wait"))
     assert waited == ["wait", "call", "wait"]
     # A CPU launches no kernels: that the call was found is what this shows.
-    assert found == Counts.of({Row(kind): 0 for kind in COUNTED})
+    assert counts == Counts.of({Row(kind): 0 for kind in COUNTED})

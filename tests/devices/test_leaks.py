@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -14,14 +15,12 @@ import torch
 
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
-from fixtures.devices.leaks import ALLOWED_BYTES, LeakCheck
+from fixtures.devices.leaks import ALLOWED_BYTES, LeakCheck, collector_off
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.measuring.observation import observe
 from fixtures.records.record import LEAK
 from fixtures.records.units import MIB
 from fixtures.scenarios import find_scenario
 from tests.devices.fake_cuda import FakeCuda, Tensor
-from tests.support.fake_scenarios import fake_scenario
 
 CPU = torch.device("cpu")
 EMPTY: Any = SimpleNamespace()
@@ -61,6 +60,18 @@ def test_a_tensor_that_tracing_left_is_passed_over() -> None:
     symbolic = mode.from_tensor(torch.zeros(5, 7), symbolic_context=dynamic)
     assert not isinstance(symbolic.shape[0], int)
     assert "2.00 MiB allocated" in str(check(2 * MIB).sentence())
+
+
+def test_the_collector_is_off_inside_and_as_before_after_that_or_after_an_error() -> None:
+    assert gc.isenabled()
+    with collector_off():
+        with collector_off():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(KeyError, match="False"), collector_off():
+        raise KeyError(gc.isenabled())
+    assert gc.isenabled()
 
 
 # On the simulated device
@@ -158,23 +169,6 @@ def test_on_the_cpu_what_a_part_of_the_pipeline_keeps_is_a_leak_and_its_image_is
             assert of(lambda latents, image: kept.append(image)) == alive("0.19 MiB", image)
             assert of(in_thread) == alive("0.19 MiB", image)
             assert of(close) == f"a call left 0.19 MiB in reference cycles, among them: {image}"
-
-
-def test_on_the_cpu_a_call_s_own_images_are_no_leak_and_what_it_keeps_is_a_fault() -> None:
-    kept: list[Any] = []
-
-    def faults_of(keep: Callable[[torch.Tensor], object]) -> dict[str, str]:
-        def draw(**_: Any) -> Any:
-            images = torch.full((1, 64, 64, 3), 0.5)
-            keep(images)
-            return images.numpy()
-
-        return observe(fake_scenario(draw), CpuDevice()).faults
-
-    assert faults_of(lambda images: None) == {}
-    assert faults_of(kept.append) == {
-        LEAK: "a call left 0.05 MiB allocated; still alive: 1 x float32 (1, 64, 64, 3)"
-    }
 
 
 # On CUDA

@@ -51,11 +51,9 @@ def test_what_it_lacks_has_a_reason_and_depends_on_values_and_on_the_profile() -
     assert "Ampere" in str(SimulatedDevice("titan-rtx").missing("tf32"))
 
 
-def test_a_torch_that_behaves_differently_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed() -> None:
-        raise AttributeError("no such table")
-
-    monkeypatch.setattr(private, "set_fake_cuda_up", changed)
+def test_a_torch_that_is_built_otherwise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
+    monkeypatch.setattr(private, "_GUARD_TABLE", "no_such_table")
     with pytest.raises(DeviceError, match=rf"torch {re.escape(torch.__version__)}.*private\.py"):
         SimulatedDevice()
 
