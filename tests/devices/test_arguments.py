@@ -30,8 +30,8 @@ def test_they_are_walked_as_torch_walks_them(value: Any) -> None:
 
 
 def test_tensors_are_found_and_named_tuples_keep_their_type() -> None:
-    one, most = torch.ones(2), torch.max(torch.eye(3), dim=0)
-    assert tensors_in([one, 3], {"x": (one,)}, most) == [one, one, *most]
+    ones, most = torch.ones(2), torch.max(torch.eye(3), dim=0)
+    assert tensors_in([ones, 3], {"x": (ones,)}, most) == [ones, ones, *most]
     doubled = mapped(lambda tensor: tensor * 2, most)
     assert type(doubled) is type(most)
     assert doubled.values.tolist() == [2, 2, 2]

@@ -14,40 +14,6 @@ from fixtures.devices.simulated.profiles import (
 )
 
 MIB, GIB = 2**20, 2**30
-SOLD = {
-    "rtx-3060": (12, 128, 1.777e9),
-    "t4": (16, None, None),
-    "rtx-4060-ti-16gb": (16, 128, 2.535e9),
-    "rtx-4070-ti-super": (16, 128, 2.610e9),
-    "a10g": (24, None, None),
-    "l4": (24, 128, 2.040e9),
-    "titan-rtx": (24, 64, 1.770e9),
-    "rtx-4090": (24, 128, 2.520e9),
-    "rtx-3090": (24, 128, 1.695e9),
-    "rtx-5090": (32, 128, 2.407e9),
-    "a100-40gb": (40, 64, 1.410e9),
-    "l40s": (48, 128, 2.520e9),
-    "h100": (80, 128, 1.980e9),
-    "a100-80gb": (80, 64, 1.410e9),
-    "h200": (141, 128, 1.980e9),
-    "b200": (180, None, None),
-}
-"""By id, the least memory first: GiB as sold, cores a multiprocessor, and boost clock in Hz;
-None where the maker's fp32 peak does not follow from them."""
-WITH_ERROR_CORRECTION = ("t4", "l4", "a10g", "l40s")
-
-
-@pytest.mark.parametrize("id_", SOLD)
-def test_memory_and_fp32_peak_are_those_that_are_sold_less_what_the_driver_keeps(id_: str) -> None:
-    """Error correction takes some more of GDDR6."""
-    profile, (sold_gib, cores, boost_hz) = find_profile(id_), SOLD[id_]
-    assert list(PROFILES) == list(SOLD)
-    assert profile.id == id_
-    low, high = (0.91, 0.94) if id_ in WITH_ERROR_CORRECTION else (0.965, 1)
-    assert low < profile.memory_bytes / (sold_gib * GIB) < high
-    if cores and boost_hz:
-        peak = profile.multiprocessors * cores * 2 * boost_hz
-        assert profile.flop_per_s["fp32"] == pytest.approx(peak, rel=0.005)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ import torch
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import find_card
 from fixtures.measuring.trial import try_configuration
-from fixtures.records.fit import MIN_CONTEXT_BYTES
 from fixtures.records.units import GIB
 from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
@@ -26,39 +25,6 @@ from fixtures.workloads.random_weights import random_model
 with (REPOSITORY / "docs/published.csv").open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
 UNITS = {"GiB": GIB, "GB": 10**9, "MiB": 2**20}
-BOUNDS: dict[str, Callable[[float, float], bool]] = {
-    "at most": lambda ours, published: ours <= published,
-    "more than": lambda ours, published: ours > published,
-}
-
-
-def deviation(published: str, ours: str) -> str:
-    """What published and ours give, in the unit of both."""
-    if ours.startswith("needs torchvision"):
-        return "wrong"
-    if ours.startswith("needs "):
-        need, memory = map(float, ours.removeprefix("needs ").removesuffix(" GiB").split(" of "))
-        fits = memory - need >= MIN_CONTEXT_BYTES / GIB
-        return "right" if fits == (published == "fits") else "wrong"
-    (figure, unit), (low, published_unit) = ours.split(), published.rsplit(" ", 1)
-    assert unit == published_unit
-    for words, is_kept in BOUNDS.items():
-        if low.startswith(words):
-            return "right" if is_kept(float(figure), float(low.removeprefix(words))) else "wrong"
-    least, _, most = low.partition(" to ")
-    nearest = min(max(float(figure), float(least)), float(most or least))
-    return f"{float(figure) / nearest - 1:+.1%}".replace("%", " %")
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['figure']} {row['source'][-20:]}")
-def test_a_deviation_is_what_published_and_ours_give(row: dict[str, str]) -> None:
-    assert row["deviation"] == deviation(row["published"], row["ours"])
-    assert row["source"].startswith("https://")
-    assert row["card"]
-    assert row["versions"]
-    assert row["group"] in ("unseen", "seen", "outside")
-
-
 Script = Callable[[torch.device], Callable[[], object]]
 """Places something on the device, and gives its call."""
 
