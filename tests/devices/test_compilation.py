@@ -11,8 +11,6 @@ from unittest import mock
 import pytest
 import torch
 from torch import nn
-from torch._inductor import config, cpu_vec_isa
-from torch._inductor.graph import GraphLowering
 from torch._inductor.scheduler import Scheduler
 
 from fixtures.devices import compilation
@@ -124,26 +122,6 @@ def test_a_lost_fusion_is_more_nodes_that_stay_apart() -> None:
 def test_what_falls_back_to_eager_runs_no_graph() -> None:
     with torch._dynamo.config.patch(recompile_limit=1):
         assert counted(Block(), 4, 8, 9).by_name(RUNS) == {FIRST: 1, SECOND: 0, THIRD: 0}
-
-
-def test_leaving_forgets_and_puts_back_whatever_happened() -> None:
-    from torch._inductor import compile_fx
-
-    owners = (
-        (compile_fx, "compile_fx"),
-        (GraphLowering, "compile_to_module"),
-        (cpu_vec_isa, "valid_vec_isa_list"),
-    )
-    before = [getattr(owner, name) for owner, name in owners]
-    caches = config.fx_graph_cache
-    with pytest.raises(KeyError), compilation_counter() as counter, counter.call(FIRST):
-        raise KeyError(config.fx_graph_cache)
-    assert [getattr(owner, name) for owner, name in owners] == before
-    assert config.fx_graph_cache is caches
-    with mock.patch.object(torch.compiler, "reset") as reset:
-        with compilation_counter():
-            entered = reset.call_count
-        assert reset.call_count == entered + 1 > 1
 
 
 @pytest.mark.parametrize(

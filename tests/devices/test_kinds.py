@@ -59,13 +59,6 @@ def test_every_device_knows_every_need_and_no_other(device: Device) -> None:
         device.missing("magic")  # type: ignore[arg-type]
 
 
-def test_the_memory_that_no_peak_exceeds_is_the_devices() -> None:
-    cpu, cuda, simulated = DEVICES
-    assert 2**28 < cpu.memory_bytes < 2**50
-    for device in (cuda, simulated):
-        assert device.memory_bytes == device.hardware["memory_gib"] * 2**30
-
-
 class PocketDevice(SimulatedDevice):
     """A made-up device: it simulates, under a name and a key of its own."""
 

@@ -109,11 +109,7 @@ def test_a_pipeline_without_a_denoiser_is_refused() -> None:
         denoiser(SimpleNamespace(unet=None))
 
 
-def test_neither_a_call_that_fails_nor_a_module_that_refuses_its_hook_leaves_any() -> None:
-    class Refusing(nn.Module):
-        def register_forward_pre_hook(self, *_: Any, **__: Any) -> Any:
-            raise RuntimeError("no hooks here")
-
+def test_a_call_that_fails_leaves_no_hook() -> None:
     def raising(component: str) -> None:
         if component == "denoiser":
             raise MemoryError(component)
@@ -121,8 +117,4 @@ def test_neither_a_call_that_fails_nor_a_module_that_refuses_its_hook_leaves_any
     pipeline = Pipeline()
     with pytest.raises(MemoryError), Phases(pipeline, raising):
         pipeline()
-    assert hook_count(pipeline) == 0
-    pipeline.vae.decoder = Refusing()  # type: ignore[assignment]
-    with pytest.raises(RuntimeError, match="no hooks here"), Phases(pipeline, print):
-        pass
     assert hook_count(pipeline) == 0

@@ -63,17 +63,6 @@ def test_outside_of_its_context_nothing_is_observed() -> None:
         pass
 
 
-def test_values_are_computed_on_one_thread_beside_any_number_of_workers() -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with SimulatedDevice(draws=True).entered():
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
     workload = small(width=4096, height=4096)
     observations = observations_on(SimulatedDevice("titan-rtx"))

@@ -32,15 +32,17 @@ def weights_of(workload: Workload) -> list[int]:
     device = SimulatedDevice()
     with device.entered():
         pipeline = workload.load_base(device)
-        modules = [one for one in pipeline.components.values() if isinstance(one, torch.nn.Module)]
-        found = {
-            one.untyped_storage()._cdata: one.nbytes
+        modules = [
+            part for part in pipeline.components.values() if isinstance(part, torch.nn.Module)
+        ]
+        sizes_bytes = {
+            tensor.untyped_storage()._cdata: tensor.nbytes
             for module in modules
-            for one in (*module.parameters(), *module.buffers())
+            for tensor in (*module.parameters(), *module.buffers())
         }
         del pipeline, modules
         device.release()
-    return list(found.values())
+    return list(sizes_bytes.values())
 
 
 def host_bytes(technique: str, workload: Workload) -> tuple[int, int]:

@@ -54,7 +54,7 @@ def looks(result: Any) -> Any:
 
 
 Call = tuple[Any, Arguments, dict[str, Any]]
-EXP, MUL, COPY = aten.exp.default, aten.mul.Scalar, aten._to_copy.default
+EXP, MUL = aten.exp.default, aten.mul.Scalar
 
 
 def call(operation: Any, *args: Any, **kwargs: Any) -> Call:
@@ -63,7 +63,6 @@ def call(operation: Any, *args: Any, **kwargs: Any) -> Call:
 
 CALLS: dict[str, Callable[[], list[Call]]] = {
     "operation": lambda: [call(EXP, ones(2)), call(aten.logical_not.default, ones(2))],
-    "shape": lambda: [call(EXP, ones(2, 3)), call(EXP, ones(4, 3))],
     "stride": lambda: [
         call(aten.clone.default, ones(1, 2, 4, 4)),
         call(aten.clone.default, ones(1, 2, 4, 4).to(memory_format=torch.channels_last)),
@@ -74,27 +73,10 @@ CALLS: dict[str, Callable[[], list[Call]]] = {
     "offset": lambda: [call(aten.alias.default, ones(8)[start:][:4]) for start in (0, 4)],
     "value": lambda: [call(aten.sum.dim_IntList, ones(2, 3), [axis]) for axis in (0, 1)],
     "type of a number": lambda: [call(MUL, ones(2, dtype=torch.int64), by) for by in (1, 1.0)],
-    "truth or number": lambda: [call(MUL, ones(2, dtype=torch.bool), by) for by in (True, 1)],
     "tensors of a list": lambda: [call(aten.cat.default, [ones(2)] * count) for count in (2, 3)],
     "where a list ends": lambda: [
         call(aten.avg_pool2d.default, ones(1, 1, 8, 8), [2], [1, 1]),
         call(aten.avg_pool2d.default, ones(1, 1, 8, 8), [2, 1], [1]),
-    ],
-    "second tensor": lambda: [
-        call(aten.mul.Tensor, ones(2), ones(2)),
-        call(aten.mul.Tensor, ones(2), ones(3, 1)),
-    ],
-    "dtype by name": lambda: [
-        call(COPY, ones(2), dtype=torch.float16),
-        call(COPY, ones(2), dtype=torch.bfloat16),
-    ],
-    "device by name": lambda: [
-        call(COPY, ones(2), device=CUDA),
-        call(COPY, ones(2), device=torch.device("cpu")),
-    ],
-    "number by name": lambda: [
-        call(aten.slice.Tensor, ones(2), start=1),
-        call(aten.slice.Tensor, ones(2), end=1),
     ],
     "which name": lambda: [
         call(aten.new_empty.default, ones(2), [3], dtype=torch.int64),
