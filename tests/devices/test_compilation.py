@@ -15,19 +15,7 @@ from torch._inductor.scheduler import Scheduler
 
 from fixtures.devices import compilation
 from fixtures.devices.compilation import GraphBreakError, allocated_bytes, compilation_counter
-from fixtures.records.compilation import (
-    BREAKS,
-    BUFFERS,
-    CAPTURED,
-    EXTERN,
-    FUSED,
-    GRAPHS,
-    GUARDS,
-    KERNELS,
-    NODES,
-    RECOMPILATIONS,
-    RUNS,
-)
+from fixtures.records import compilation as kinds
 from fixtures.records.counts import Counts
 
 FIRST, SECOND, THIRD = "first", "second", "third"
@@ -85,22 +73,29 @@ def test_a_graph_is_counted_as_inductor_makes_it_and_compiled_by_nobody(
     monkeypatch.setattr(subprocess.Popen, "__init__", noted)
     counts = counted(Block(), 4, 4, 8, fullgraph=True)
     # One product, and all that follows it in one kernel; of later calls, nothing is lowered.
-    once = {GRAPHS: 1, CAPTURED: 5, EXTERN: 1, KERNELS: 1, NODES: 2, BUFFERS: 4 * SIZE * 4}
+    once = {
+        kinds.GRAPHS: 1,
+        kinds.CAPTURED: 5,
+        kinds.EXTERN: 1,
+        kinds.KERNELS: 1,
+        kinds.NODES: 2,
+        kinds.BUFFERS: 4 * SIZE * 4,
+    }
     assert {kind: counts.total(kind) for kind in once} == once
-    assert counts.by_name(RUNS) == {FIRST: 1, SECOND: 1, THIRD: 1}
-    assert counts.by_name(BREAKS) == {FIRST: 0, SECOND: 0, THIRD: 0}
-    assert counts.by_name(RECOMPILATIONS) == {SECOND: 0, THIRD: 1}
+    assert counts.by_name(kinds.RUNS) == {FIRST: 1, SECOND: 1, THIRD: 1}
+    assert counts.by_name(kinds.BREAKS) == {FIRST: 0, SECOND: 0, THIRD: 0}
+    assert counts.by_name(kinds.RECOMPILATIONS) == {SECOND: 0, THIRD: 1}
     guard = "0/0: tensor 'values' size mismatch at index 0. expected 4, actual 8"
-    assert causes(counts, GUARDS) == [(THIRD, guard)]
+    assert causes(counts, kinds.GUARDS) == [(THIRD, guard)]
     assert all("--version" in command for command in started), started
 
 
 def test_a_break_is_told_with_its_reason_and_line() -> None:
     line = Block.forward.__code__.co_firstlineno + 2
     counts = counted(Block(eager), 4, 4)
-    assert (counts.total(GRAPHS), counts.by_name(RUNS)) == (2, {FIRST: 2, SECOND: 2})
+    assert (counts.total(kinds.GRAPHS), counts.by_name(kinds.RUNS)) == (2, {FIRST: 2, SECOND: 2})
     cause = f"Skip calling `torch.compiler.disable()`d function at test_compilation.py:{line}"
-    assert causes(counts, BREAKS) == [(FIRST, cause)], "each break is told once"
+    assert causes(counts, kinds.BREAKS) == [(FIRST, cause)], "each break is told once"
     with pytest.raises(GraphBreakError, match=re.escape(cause)):
         counted(Block(eager), 4, fullgraph=True)
 
@@ -115,13 +110,18 @@ def test_a_lost_fusion_is_more_nodes_that_stay_apart() -> None:
     fused = counted(Block(softmax), 4)
     with mock.patch.object(Scheduler, "can_fuse", return_value=False):
         unfused = counted(Block(softmax), 4)
-    assert unfused.total(NODES) == fused.total(NODES) == unfused.total(FUSED) > fused.total(FUSED)
-    assert counted(Block(by_a_library), 4).total(EXTERN) > fused.total(EXTERN)
+    assert (
+        unfused.total(kinds.NODES)
+        == fused.total(kinds.NODES)
+        == unfused.total(kinds.FUSED)
+        > fused.total(kinds.FUSED)
+    )
+    assert counted(Block(by_a_library), 4).total(kinds.EXTERN) > fused.total(kinds.EXTERN)
 
 
 def test_what_falls_back_to_eager_runs_no_graph() -> None:
     with torch._dynamo.config.patch(recompile_limit=1):
-        assert counted(Block(), 4, 8, 9).by_name(RUNS) == {FIRST: 1, SECOND: 0, THIRD: 0}
+        assert counted(Block(), 4, 8, 9).by_name(kinds.RUNS) == {FIRST: 1, SECOND: 0, THIRD: 0}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_buffers_are_read_from_the_generated_code(code: str, size: int) -> None:
 def test_a_whole_graph_that_is_compiled_too_often_is_a_break_and_paths_are_not_told() -> None:
     with torch._dynamo.config.patch(recompile_limit=1):
         counts = counted(Block(), 4, 8, fullgraph=True)
-    ((call, cause),) = causes(counts, BREAKS)
+    ((call, cause),) = causes(counts, kinds.BREAKS)
     assert call == SECOND
     assert cause.startswith("compiled anew more often than torch allows at ")
     reason = (
@@ -155,7 +155,7 @@ def test_options_of_inductor_count_a_graph_once_and_errors_of_the_program_are_it
         compiled = torch.compile(Block(), options={"max_autotune": False})
         with counter.call(FIRST):
             compiled(torch.ones(4, SIZE))
-        assert (counter.counts.total(GRAPHS), counter.counts.total(CAPTURED)) == (1, 5)
+        assert (counter.counts.total(kinds.GRAPHS), counter.counts.total(kinds.CAPTURED)) == (1, 5)
 
         def wrong(values: torch.Tensor) -> torch.Tensor:
             raise ValueError("of the program")
@@ -174,4 +174,7 @@ def test_a_graph_that_dynamo_then_captures_anew_is_counted_twice() -> None:
         compiled = torch.compile(clamped, dynamic=True, fullgraph=True)
         with counter.call(FIRST):
             compiled(torch.ones(4, SIZE), 1.5)
-    assert (counter.counts.total(GRAPHS), counter.counts.by_name(RUNS)) == (2, {FIRST: 1})
+    assert (counter.counts.total(kinds.GRAPHS), counter.counts.by_name(kinds.RUNS)) == (
+        2,
+        {FIRST: 1},
+    )

@@ -11,17 +11,8 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.simulation import DEVICE, Simulation
-from fixtures.records.counts import (
-    BYTES_TO_DEVICE,
-    BYTES_TO_HOST,
-    COPIES_TO_DEVICE,
-    COPIES_TO_HOST,
-    OPERATIONS,
-    SYNCS,
-    Counts,
-    Row,
-    less,
-)
+from fixtures.records import counts as kinds
+from fixtures.records.counts import Counts, Row, less
 
 KIB = 1024
 
@@ -126,13 +117,13 @@ def test_copies_waits_and_operations_are_torchs(name: str, simulation: Simulatio
     case.run(given)
     counts = Counts.of(less(simulation.meter.tally, before))
     for copies, volume, sizes in (
-        (COPIES_TO_DEVICE, BYTES_TO_DEVICE, case.there),
-        (COPIES_TO_HOST, BYTES_TO_HOST, case.back),
+        (kinds.COPIES_TO_DEVICE, kinds.BYTES_TO_DEVICE, case.there),
+        (kinds.COPIES_TO_HOST, kinds.BYTES_TO_HOST, case.back),
     ):
         assert (counts.total(copies), counts.total(volume)) == (len(sizes), sum(sizes))
         assert counts.places(copies) == ({"the caller"} if sizes else set())
-    assert counts.total(SYNCS) == case.waits
-    assert counts.by_name(OPERATIONS) == {f"aten::{name}": 1 for name in case.ran}
+    assert counts.total(kinds.SYNCS) == case.waits
+    assert counts.by_name(kinds.OPERATIONS) == {f"aten::{name}": 1 for name in case.ran}
 
 
 def test_values_come_through_casts_and_temporaries(simulation: Simulation) -> None:
@@ -165,6 +156,6 @@ def test_the_place_of_a_copy_is_the_librarys_function(simulation: Simulation) ->
     VaeImageProcessor().postprocess(torch.zeros(1, 3, 8, 8, device=DEVICE), output_type="np")
     counts = less(simulation.meter.tally, before)
     place = "diffusers/image_processor.py:pt_to_numpy"
-    assert counts[Row(COPIES_TO_HOST, "", place)] == 1
-    assert counts[Row(BYTES_TO_HOST, "", place)] == 768
-    assert counts[Row(SYNCS, "copy to the host", place)] == 1
+    assert counts[Row(kinds.COPIES_TO_HOST, "", place)] == 1
+    assert counts[Row(kinds.BYTES_TO_HOST, "", place)] == 768
+    assert counts[Row(kinds.SYNCS, "copy to the host", place)] == 1
