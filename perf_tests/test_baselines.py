@@ -5,15 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures.commands.refresh import differences, record_entry
-from fixtures.devices import Device
-from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.run import RunRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, workload_of
-from fixtures.settings import Settings
-from fixtures.suite.cases import Cases
-from fixtures.suite.measurements import Measurements
-from fixtures.suite.refreshing import Keep
+from fixtures.suite.session import PerfSession
 from fixtures.techniques import CATALOGUE
 from fixtures.verdicts.case import Case
 from fixtures.workloads import WORKLOADS
@@ -31,9 +25,10 @@ def test_scenario_has_an_entry(scenario: Scenario, case: Case, missing_entry: st
         pytest.fail(missing_entry, pytrace=False)
 
 
-def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
+def test_entry_has_a_scenario(perf: PerfSession) -> None:
     """An entry that nothing is compared with guards nothing."""
-    folder = store.folder / device.key
+    key = perf.device.key
+    folder = perf.store.folder / key
     orphans = []
     # Of twins, which this run need not have declared, compiled code is stored.
     of_twins = {twin.name: twin for twin in twins()}
@@ -43,13 +38,13 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
         if workload is None and name == path.stem:
             pytest.fail(f"{path} is the baseline of no workload: {REMEDY}", pytrace=False)
         # Of other weights their configurations decide, which need not be here.
-        known = {
+        techniques = {
             technique.id
             for technique in CATALOGUE
             if workload is None or technique.applies_to(workload)
         }
-        baseline = store.baseline(device.key, path.stem)
-        stale = sorted(set(baseline.scenarios if baseline else ()) - known)
+        baseline = perf.store.baseline(key, path.stem)
+        stale = sorted(set(baseline.scenarios if baseline else ()) - techniques)
         orphans += [f"'{name}' in {path}" for name in stale]
     if orphans:
         pytest.fail(f"no scenario has the entry {', '.join(orphans)}: {REMEDY}", pytrace=False)
@@ -57,24 +52,17 @@ def test_entry_has_a_scenario(device: Device, store: BaselineStore) -> None:
 
 @pytest.mark.refresh
 def test_refresh(
-    scenario: Scenario,
-    measurements: Measurements,
-    cases: Cases,
-    settings: Settings,
-    run_record: RunRecord,
-    samples: Iterator[Timing],
-    keep: Keep,
+    scenario: Scenario, perf: PerfSession, case: Case, samples: Iterator[Timing]
 ) -> None:
     """Runs alone, and only with --perf-update-baselines: measure a new entry."""
-    case = cases.case(scenario)
     entry = record_entry(
         scenario,
-        measurements.observations,
-        run_record,
-        measurements.record(scenario),
-        reason=settings.reason,
+        perf.measurements.observations,
+        perf.run,
+        perf.measurements.record(scenario),
+        reason=perf.settings.reason,
         samples=samples,
         case=case,
     )
-    run_record.note(differences(scenario, case.entry, entry))
-    keep(entry)
+    perf.run.note(differences(scenario, case.entry, entry))
+    perf.stage(scenario, entry)

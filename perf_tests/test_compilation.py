@@ -5,10 +5,10 @@ import pytest
 from fixtures.commands.refresh import differences
 from fixtures.metrics import compilation
 from fixtures.records.baselines import Entry
-from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.suite.judging import Judge
-from fixtures.suite.refreshing import Keep
+from fixtures.suite.session import PerfSession
 from fixtures.verdicts.case import Case
 
 pytestmark = pytest.mark.compilation
@@ -21,8 +21,8 @@ def test_compilation(compiled: ScenarioRecord, case: Case, judge: Judge) -> None
 
 @pytest.mark.refresh
 def test_refresh_compilation(
-    scenario: Scenario, case: Case, run_record: RunRecord, keep: Keep, recompiled: Entry
+    scenario: Scenario, case: Case, perf: PerfSession, recompiled: Entry
 ) -> None:
     """Runs with -m compilation and --perf-update-baselines alone: measure a new entry's part."""
-    run_record.note(differences(scenario, case.entry, recompiled))
-    keep(recompiled)
+    perf.run.note(differences(scenario, case.entry, recompiled))
+    perf.stage(scenario, recompiled)

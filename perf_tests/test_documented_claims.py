@@ -2,26 +2,27 @@
 
 import pytest
 
-from fixtures.records.run import RunRecord, ScenarioRecord
+from fixtures.records.run import FAILS, NOT_COMPARED, ScenarioRecord
 from fixtures.scenarios import Scenario
-from fixtures.suite.claims import FAILS, NOT_COMPARED, Claims
+from fixtures.suite.claims import Claims
+from fixtures.suite.session import PerfSession
 
 pytestmark = pytest.mark.last
 
 
 def test_documented_claims(
-    scenario: Scenario, observed: ScenarioRecord, claims: Claims, run_record: RunRecord
+    scenario: Scenario, observed: ScenarioRecord, claims: Claims, perf: PerfSession
 ) -> None:
     """Every claim of the technique's docs, with this machine's figures."""
     if not scenario.technique.claims:
         pytest.skip("its docs claim nothing that is measured here")
     compared = [claims.compared(claim, scenario) for claim in scenario.technique.claims]
-    for one in compared:
-        run_record.count_claim(one.outcome)
-    failing = [one.sentence for one in compared if one.outcome == FAILS]
+    for result in compared:
+        perf.run.count_claim(result.outcome)
+    failing = [result.sentence for result in compared if result.outcome == FAILS]
     if failing:
         sentence = f"{scenario.id}: does not hold on this device: {'; '.join(failing)}"
-        run_record.note(sentence)
+        perf.run.note(sentence)
         pytest.xfail(sentence)
-    if all(one.outcome == NOT_COMPARED for one in compared):
-        pytest.skip(f"not compared: {'; '.join(one.sentence for one in compared)}")
+    if all(result.outcome == NOT_COMPARED for result in compared):
+        pytest.skip(f"not compared: {'; '.join(result.sentence for result in compared)}")

@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import settings as wide
-from hypothesis import strategies as st
 
 from fixtures.commands.compare import __main__ as compare
-from fixtures.devices.kinds import AUTO, DEFAULT_PROFILE, KINDS
 from fixtures.settings import BASELINES, OPTIONS, REPOSITORY, Option, Settings, SettingsError
 from tests.support.running import run_here
 
@@ -110,9 +106,8 @@ def test_a_value_that_is_none_is_refused(option: str, values: list[str], words: 
         assert refusal(**{f"perf_{option}": value}) == f"--perf-{option} {value!r} {words}"
 
 
-@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
-def test_a_profile_that_nothing_would_use_is_refused(device: str) -> None:
-    assert "add --perf-device simulated" in refusal(perf_device=device, perf_profile="t4")
+def test_a_profile_that_nothing_would_use_is_refused() -> None:
+    assert "add --perf-device simulated" in refusal(perf_device="auto", perf_profile="t4")
 
 
 def test_a_reason_that_cannot_be_stored_is_refused_before_anything_is_measured() -> None:
@@ -153,9 +148,7 @@ def test_an_empty_value_is_never_taken_for_none_at_all(option: Option, empty: An
     )
 
 
-def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "baselines"
     assert Settings.parse(given_options(perf_baselines=str(path))).baselines == path
     assert not path.exists()
@@ -163,12 +156,8 @@ def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(
     assert refusal(perf_baselines=str(path)) == (
         f"--perf-baselines {path} is a file; give a folder."
     )
-
-    def refuse(path: Path) -> bool:
-        raise OSError(36, "File name too long")
-
-    monkeypatch.setattr(Path, "exists", refuse)
-    assert refusal() == "--perf-baselines cannot be used (File name too long); give a folder."
+    refused = refusal(perf_baselines="x" * 300)
+    assert refused == "--perf-baselines cannot be used (File name too long); give a folder."
 
 
 @pytest.mark.parametrize(
@@ -224,33 +213,17 @@ def test_what_was_chosen_is_chosen_again(settings: Settings, options: str) -> No
     assert settings.chosen == options
 
 
-@wide(max_examples=100, deadline=None, derandomize=True, database=None)
-@given(
-    device=st.sampled_from((AUTO, *KINDS)),
-    profile=st.sampled_from([DEFAULT_PROFILE, "rtx-4090"]),
-    workloads=st.lists(st.text(min_size=1), max_size=3),
-    weights=st.text(),
-    baselines=st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=20),
-)
-@example("cpu", DEFAULT_PROFILE, [], "my pipeline; rm -rf ~", "it's mine $(date)")
-def test_a_shell_gives_the_options_back_as_they_were(
-    device: str, profile: str, workloads: list[str], weights: str, baselines: str
-) -> None:
-    folder = Path("/", "stored", baselines)
+def test_a_shell_gives_the_options_back_as_they_were() -> None:
     settings = Settings(
-        device=device,
-        profile=profile,
-        workloads=tuple(workloads),
-        weights=weights,
-        baselines=folder,
+        device="simulated",
+        profile="rtx-4090",
+        workloads=("two words", "a;b"),
+        weights="my pipeline; rm -rf ~",
+        baselines=Path("/stored/it's mine $(date)"),
     )
-    given_again: dict[str, list[str]] = {}
-    words = shlex.split(settings.chosen)
-    for name, value in zip(words[::2], words[1::2], strict=True):
-        given_again.setdefault(name, []).append(value)
-    assert given_again.get("--perf-device", ["auto"]) == [device]
-    assert given_again.get("--perf-workload", []) == workloads
-    assert given_again.get("--perf-weights", [""]) == [weights]
-    assert given_again.get("--perf-baselines", [str(BASELINES)]) == [str(folder)]
-    if device == "simulated":
-        assert given_again.get("--perf-profile", [DEFAULT_PROFILE]) == [profile]
+    assert shlex.split(settings.chosen) == [
+        *("--perf-device", "simulated", "--perf-profile", "rtx-4090"),
+        *("--perf-workload", "two words", "--perf-workload", "a;b"),
+        *("--perf-weights", "my pipeline; rm -rf ~"),
+        *("--perf-baselines", "/stored/it's mine $(date)"),
+    ]

@@ -37,7 +37,7 @@ def test_what_cannot_be_calibrated_is_said_in_a_sentence(
 
 def test_min_ssim_follows_from_the_largest_harmless_deviation() -> None:
     lowest = (1.0, 0.999, 0.995, 0.945)
-    assert [suggested_min_ssim(one) for one in lowest] == [0.99, 0.99, 0.98, 0.83]
+    assert [suggested_min_ssim(value) for value in lowest] == [0.99, 0.99, 0.98, 0.83]
 
 
 def test_limits_follow_from_what_environments_drew(
@@ -68,14 +68,14 @@ def test_limits_follow_from_what_environments_drew(
     assert [row[0] for row in rows[2:5]] == ["| fp32", "| sdpa", "| fp16"]
     assert rows[2][1:3] == ["1.0000", "0.99"]
     after = json.loads(stored.read_text())
-    found = after["cpu"]["storybook"]
-    assert found["fp32"]["stored"]["largest"] == 0
+    variation = after["cpu"]["storybook"]
+    assert variation["fp32"]["stored"]["largest"] == 0
     # From fp32's of the same environment, and from its own of the plain one.
-    assert found["sdpa"]["stored"]["largest"] == pytest.approx(0.01, rel=1e-3)
-    assert found["sdpa"]["fp32"]["channel"] == pytest.approx(0.01, rel=0.1)
+    assert variation["sdpa"]["stored"]["largest"] == pytest.approx(0.01, rel=1e-3)
+    assert variation["sdpa"]["fp32"]["channel"] == pytest.approx(0.01, rel=0.1)
     # Other processors round half precision otherwise: as far as from fp32.
-    assert found["fp16"]["stored"] == found["fp16"]["fp32"]
-    assert found["fp16"]["fp32"]["largest"] == pytest.approx(0.02, rel=1e-3)
+    assert variation["fp16"]["stored"] == variation["fp16"]["fp32"]
+    assert variation["fp16"]["fp32"]["largest"] == pytest.approx(0.02, rel=1e-3)
     assert after["cpu"]["storybook-dit"] == before["cpu"]["storybook-dit"]
 
 

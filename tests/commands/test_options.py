@@ -17,8 +17,8 @@ def parsed(*arguments: str) -> argparse.Namespace:
 
 
 def test_what_is_given_is_taken_and_the_rest_is_as_by_default() -> None:
-    found = settings_of(parsed("--perf-device", "cpu", "--perf-workload", "storybook"))
-    assert found == Settings(device="cpu", workloads=("storybook",), budget_s=3600.0)
+    settings = settings_of(parsed("--perf-device", "cpu", "--perf-workload", "storybook"))
+    assert settings == Settings(device="cpu", workloads=("storybook",), budget_s=3600.0)
     again = settings_of(parsed("--perf-workload", "sdxl"))
     assert again.workloads == ("sdxl",), "not what another call was given besides"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.commands.report import main
-from fixtures.records.at_peak import AtPeak
 from fixtures.records.codec import RecordError
-from fixtures.records.likeness import FP32, STORED, Likeness
+from fixtures.records.images import FP32, STORED, Likeness
 from fixtures.records.outcome import Outcome
+from fixtures.records.record import AtPeak
 from fixtures.records.run import RESULTS, RunRecord
 from fixtures.records.timing import Interval
 from tests.support.counting import counts, host_calls
 from tests.support.odd import ODD, Place, places, spoilt
-from tests.support.runs import (
-    HARDWARE,
-    SOFTWARE,
-    run_record,
-    scenario_record,
-    timing,
-    verdict,
-)
+from tests.support.runs import HARDWARE, SOFTWARE, run_record, scenario_record, timing, verdict
 
 IMAGE = "data:image/webp;base64,AAAA"
 RUN = run_record(
@@ -108,7 +100,7 @@ def stored(path: Path, run: RunRecord = RUN) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("other", ["itself", "a link", "a copy", "a later copy"])
+@pytest.mark.parametrize("other", ["itself", "a later copy"])
 def test_a_part_that_is_given_twice_is_refused(
     other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,11 +108,8 @@ def test_a_part_that_is_given_twice_is_refused(
     stored(part)
     if other == "itself":
         again = part
-    elif other == "a link":
-        again.symlink_to(part)
     else:
-        later = replace(RUN, recorded_at="2026-01-31T10:00:01+00:00")
-        stored(again, later if other == "a later copy" else RUN)
+        stored(again, replace(RUN, recorded_at="2026-01-31T10:00:01+00:00"))
     out = tmp_path / "out"
     assert main(["--merge", str(part), str(again), "--perf-report", str(out)]) == 2
     assert capsys.readouterr().err == (
@@ -143,26 +132,17 @@ def test_parts_of_different_runs_are_refused(
 ) -> None:
     # An empty shard knows no device, may be equal to another one, and comes first here.
     empty, again = (stored(tmp_path / f"{name}.json", RunRecord()) for name in ("none", "again"))
-    one = stored(tmp_path / "one.json", run_record(scenario_record("fp16", Outcome.PASS)))
+    first = stored(tmp_path / "one.json", run_record(scenario_record("fp16", Outcome.PASS)))
     like = stored(tmp_path / "like.json", run_record(scenario_record("bf16", Outcome.PASS)))
-    two = stored(tmp_path / "two.json", run_record(scenario_record("bf16", Outcome.PASS), **other))
-    out = tmp_path / "out"
-    assert main(["--merge", empty, one, two, "--perf-report", str(out)]) == 2
-    assert capsys.readouterr().err == (
-        f"report: --merge: {one} and {two} are not parts of one run ({words}): leave one out.\n"
+    second = stored(
+        tmp_path / "two.json", run_record(scenario_record("bf16", Outcome.PASS), **other)
     )
+    out = tmp_path / "out"
+    assert main(["--merge", empty, first, second, "--perf-report", str(out)]) == 2
+    refused = f"{first} and {second} are not parts of one run ({words}): leave one out."
+    assert capsys.readouterr().err == f"report: --merge: {refused}\n"
     assert not out.exists()
-    assert main(["--merge", empty, again, one, like, "--perf-report", str(out)]) == 0
+    assert main(["--merge", empty, again, first, like, "--perf-report", str(out)]) == 0
     whole = RESULTS.read(out / "results.json")
     assert list(whole.scenarios) == ["storybook-fp16", "storybook-bf16"]
     assert whole.notes == []
-
-
-def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pipe = tmp_path / "results.json"
-    os.mkfifo(pipe)
-    for option in ((), ("--merge",)):
-        assert main([*option, str(pipe), "--perf-report", str(tmp_path / "out")]) == 2
-        assert capsys.readouterr().err == (
-            f"report: {pipe} cannot be read (it is not a regular file)\n"
-        )

@@ -15,7 +15,7 @@ from torch._inductor.scheduler import Scheduler
 
 from fixtures.devices import compilation
 from fixtures.devices.compilation import GraphBreakError, allocated_bytes, compilation_counter
-from fixtures.records import compilation as kinds
+from fixtures.records import counts as kinds
 from fixtures.records.counts import Counts
 
 FIRST, SECOND, THIRD = "first", "second", "third"

@@ -12,9 +12,9 @@ import torch
 
 from fixtures.devices.cpu import CpuDevice, LayoutRandomiser, keep_freed_memory
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
 from tests.devices.programs import printed
+from tests.support.differences import ssim
 
 BRIEF = replace(WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call, steps=1))
 

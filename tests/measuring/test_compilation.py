@@ -17,15 +17,15 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.compilation import compilation_of, uncompiled
 from fixtures.metrics.compilation import METRIC
-from fixtures.records.compilation import (
+from fixtures.records.counts import (
     BREAKS,
     FIRST,
     GRAPHS,
     GUARDS,
     RECOMPILATIONS,
     RUNS,
+    Counts,
 )
-from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.techniques import CATALOGUE

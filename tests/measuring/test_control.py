@@ -11,7 +11,7 @@ import torch
 
 from fixtures.measuring import control
 from fixtures.measuring.control import VERSION, ControlWorkload
-from fixtures.measuring.rounds import CONTROL_VERSION
+from fixtures.measuring.recording import CONTROL_VERSION
 from fixtures.measuring.timed import CONTROL_REPETITIONS
 
 SOURCE = Path(control.__file__).read_text(encoding="utf-8")

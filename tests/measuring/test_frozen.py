@@ -18,18 +18,17 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.torch_settings import one_thread
-from fixtures.measuring import rounds
+from fixtures.measuring import recording
 from fixtures.measuring.frozen import program as module
 from fixtures.measuring.frozen.program import CONFIGS, SOURCES, WEIGHTS, FrozenProgram
-from fixtures.measuring.reference_on_accelerator import FrozenOnAccelerator
-from fixtures.measuring.rounds import fingerprint
+from fixtures.measuring.recording import fingerprint
+from fixtures.measuring.timed import FrozenOnAccelerator
 from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
 from fixtures.workloads import WORKLOADS, WorkloadError
-from fixtures.workloads.storybook import PIPELINE_FOLDER
-from fixtures.workloads.storybook.workload import CALL, FROZEN
+from fixtures.workloads.storybook import CALL, FROZEN, PIPELINE_FOLDER
 from tests.support.differences import largest_difference
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observations_on
@@ -64,7 +63,7 @@ UNDER_TEST = ("accelerate", "diffusers", "transformers")
 PROGRAM = f"""
 import sys, torch
 from fixtures.measuring.frozen.program import FrozenProgram, fingerprint
-from fixtures.workloads.storybook.workload import CALL, FROZEN
+from fixtures.workloads.storybook import CALL, FROZEN
 FrozenProgram(FROZEN, torch.device('cpu')).draw(CALL, 1)
 fingerprint(FROZEN.folder)
 print([name for name in {UNDER_TEST!r} if name in sys.modules])
@@ -118,9 +117,7 @@ def _forget(path: Path, name: str) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "not JSON": lambda folder: (folder / "unet/config.json").write_text("{"),
     "no value": lambda folder: _forget(folder / "scheduler/scheduler_config.json", "beta_end"),
-    "no weights": lambda folder: (folder / "text_encoder/model.safetensors").unlink(),
     "truncated weights": lambda folder: (
         folder / "vae/diffusion_pytorch_model.safetensors"
     ).write_bytes(b"\x00" * 100),
@@ -172,7 +169,7 @@ def test_the_fingerprint_changes_with_every_module_of_the_program(
 ) -> None:
     before = fingerprint.__wrapped__(PIPELINE_FOLDER)
     copied = shutil.copytree(Path(module.__file__).parent, tmp_path / "frozen")
-    monkeypatch.setattr(rounds, "PROGRAM", copied)
+    monkeypatch.setattr(recording, "PROGRAM", copied)
     assert {path.name for path in copied.glob("*.py")} - {"__init__.py"} == set(SOURCES)
     seen = {before}
     for name in SOURCES:

@@ -156,7 +156,7 @@ class Pipeline:
 
 
 @pytest.mark.parametrize(
-    ("keep", "lacks", "apart"),
+    ("keep", "lacks", "largest"),
     [
         (lambda before: 0.2 if before and "prompt" not in before[-1] else 0.0, {}, 51),
         (lambda before: 1.1 * REPEATS_WITHIN * bool(before), {}, 1),
@@ -167,14 +167,14 @@ class Pipeline:
     ids=["the call before", "little", "rounding", "not even an image", "not compared"],
 )
 def test_a_pipeline_that_keeps_more_than_rounding_between_calls_is_a_fault(
-    keep: Callable[[list[dict[str, Any]]], float], lacks: dict[str, str], apart: int
+    keep: Callable[[list[dict[str, Any]]], float], lacks: dict[str, str], largest: int
 ) -> None:
     fault = (
         "after a call with another prompt the same pipeline draws something else than when it was "
-        f"fresh (values differ by up to {apart}/255)"
+        f"fresh (values differ by up to {largest}/255)"
     )
     seen = observe(fake_scenario(Pipeline(keep)), FakeDevice(lacks=lacks))
-    assert seen.faults == ({CARRIED_OVER: fault} if apart else {})
+    assert seen.faults == ({CARRIED_OVER: fault} if largest else {})
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-import threading
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import psutil
 import pytest
 
 from fixtures.measuring.control import VERSION
+from fixtures.measuring.recording import fingerprint, reference_label, timing_of
 from fixtures.measuring.rounds import (
     DISTURBED_CAP,
     ROUNDS_S,
@@ -21,11 +21,8 @@ from fixtures.measuring.rounds import (
     Round,
     alternating_rounds,
     concurrent_rounds,
-    fingerprint,
     one_core,
     plan_of,
-    reference_label,
-    timing_of,
 )
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing
@@ -120,19 +117,6 @@ class OnCore(FakeTimed):
         while self._core.now_s < until_s:
             calls.append(self._core.run(self._work_s))
         return calls
-
-
-def test_both_are_placed_at_once() -> None:
-    barrier = threading.Barrier(2)
-
-    class Meeting(OnCore):
-        def place(self) -> None:
-            barrier.wait(timeout=10)
-
-    core = Core()
-    concurrent_rounds(SCENARIO, Meeting(core, 0.3), Meeting(core, RATIO), Plan(1, 1))
-    with pytest.raises(ScenarioError, match="place failed"):
-        concurrent_rounds(SCENARIO, FakeTimed(fails="place"), FakeTimed(), Plan(1, 1))
 
 
 def on_core(core: Core, groups: int = 2) -> Timing:

@@ -10,11 +10,9 @@ from typing import Any, cast
 import pytest
 
 from fixtures.devices import Watch
-from fixtures.measuring import control
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.rounds import Plan, Round, Timed, alternating_rounds
 from fixtures.measuring.timed import (
-    SETTLING_CALLS,
     candidate_of,
     reference_of,
 )
@@ -91,16 +89,6 @@ def test_a_round_has_both_clocks_its_ends_are_synchronised_and_it_is_watched(
     assert timed.evidence().endswith("; at most 90 °C")
 
 
-def test_a_new_pipeline_makes_whole_calls_first_on_a_device_that_warms_up(
-    bench: TimedBench,
-) -> None:
-    bench.device.warms_up = True
-    timed = candidate_of(bench.scenario("C"), bench.device)
-    for _ in range(2):
-        timed.place()
-        assert bench.timed("C") == SETTLING_CALLS
-
-
 @pytest.mark.parametrize("where", ["building", "warming up", "a round"])
 def test_what_raises_is_a_broken_scenario(where: str, bench: TimedBench) -> None:
     def give_way() -> None:
@@ -134,7 +122,7 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
     def fail(*_: object) -> None:
         raise MemoryError("injected")
 
-    monkeypatch.setattr(control, "ControlWorkload", make)
+    monkeypatch.setattr(timed_module, "ControlWorkload", make)
     fp32 = bench.scenario("fp32")
     for group in timing_of(fp32, bench).groups:
         assert group.reference_s == (2.0,) * 3
@@ -149,7 +137,7 @@ def test_without_a_frozen_reference_fp32_is_timed_against_the_control_and_all_el
         assert group.reference_s == (1.0,) * 3
         assert group.candidate_s == (CANDIDATE_S,) * 2
     assert bench.timed("control") == 11
-    monkeypatch.setattr(control, "ControlWorkload", fail)
+    monkeypatch.setattr(timed_module, "ControlWorkload", fail)
     with pytest.raises(ScenarioError, match="fake-fp32: ran out of memory on fake"):
         timing_of(fp32, bench)
 
@@ -224,11 +212,10 @@ def test_with_a_frozen_reference_everything_is_timed_against_it_laid_out_anew_fo
     ("fails_at", "error", "outcome", "says"),
     [
         (1, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
-        (2, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
         (3, NO_KERNEL, Outcome.NO_BASELINE, DOES_NOT_RUN),
         (1, MemoryError("injected"), Outcome.BROKEN, "ran out of memory on fake (injected)"),
     ],
-    ids=["warm-up", "second warm-up", "round", "no memory, which is no fault of the reference"],
+    ids=["warm-up", "round", "no memory, which is no fault of the reference"],
 )
 def test_a_frozen_reference_that_fails_leaves_nothing_to_compare_with(
     fails_at: int,

@@ -34,8 +34,8 @@ def test_cards_of_the_same_kernels_are_asked_for_the_same(technique: str) -> Non
 
 def test_a_card_with_a_byte_too_few_is_where_the_memory_runs_out() -> None:
     card = find_card("rtx-4090")
-    [found] = tried("fp16", card)
-    exact = replace(card, memory_bytes=found.needed_bytes + MAX_CONTEXT_BYTES)
+    [whole] = tried("fp16", card)
+    exact = replace(card, memory_bytes=whole.needed_bytes + MAX_CONTEXT_BYTES)
     too_small = replace(exact, memory_bytes=exact.memory_bytes - 1)
     fits, lacks = tried("fp16", exact, too_small)
     assert fits.refusal is None

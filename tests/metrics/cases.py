@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from fixtures.metrics import peak_memory
 from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE, SIDE_BY_SIDE
 from fixtures.records.baselines import Entry
-from fixtures.verdicts.case import Case
+from fixtures.records.outcome import Verdict, worst
+from fixtures.records.run import ScenarioRecord
+from fixtures.records.units import MemorySource
+from fixtures.verdicts.case import Case, SideCase
 from fixtures.verdicts.limits import Tolerance
-from tests.support.runs import HARDWARE, SOFTWARE, entry, latency
+from tests.support.runs import HARDWARE, SOFTWARE, entry, latency, scenario_record
 
 SCENARIO = "storybook-fp16"
 NEWER = {**SOFTWARE, "torch": "2.13.0"}
@@ -33,6 +38,21 @@ def case(**changes: Any) -> Case:
     return Case(**{**fields, **changes})
 
 
+def side_case(base: ScenarioRecord | None = None, **changes: Any) -> SideCase:
+    """A case of a comparison, with base's record of the figures that `entry` has."""
+    sound = entry()
+    base = base or scenario_record(
+        "fp16", counts=sound.counts, component_peak_bytes=sound.component_peak_bytes
+    )
+    return SideCase(SCENARIO, None, NEWER, base=base, **changes)
+
+
 def timed(ratios: Sequence[float], **changes: Any) -> Entry:
     """An entry whose processes saw these ratios, and equal times."""
     return entry(latency=(latency(ratios, judged_ms=(100.0,) * len(ratios)),), **changes)
+
+
+def judged_peak(on: Case, peaks: Mapping[str, Any], source: MemorySource = "ledger") -> Verdict:
+    """The worst verdict on a call with these peaks by component."""
+    record = scenario_record("fp16", component_peak_bytes=peaks)
+    return worst(peak_memory.METRIC.judge(replace(on, memory_source=source), record))

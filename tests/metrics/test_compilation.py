@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fixtures.metrics.compilation import METRIC
-from fixtures.records.compilation import (
+from fixtures.records.counts import (
     BREAKS,
     BUFFERS,
     FIRST,
@@ -18,11 +18,12 @@ from fixtures.records.compilation import (
     LORA,
     RECOMPILATIONS,
     RUNS,
+    Counts,
+    Number,
+    Row,
 )
-from fixtures.records.counts import Counts, Number, Row
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.compared import ComparedFigure, Sides
 from tests.metrics.cases import NEWER, case
 from tests.support.runs import RECORDED, entry, scenario_record
 
@@ -57,14 +58,14 @@ def judged(counts: Counts, stored: Counts = STORED, **software: str) -> Verdict:
     return verdict
 
 
-def compared(base: Counts | str, head: Counts | str) -> list[ComparedFigure]:
+def compared(base: Counts | str, head: Counts | str) -> list[Verdict]:
     records = [
         scenario_record("t", not_compiled=side)
         if isinstance(side, str)
         else scenario_record("t", counts=side)
         for side in (base, head)
     ]
-    return METRIC.compare(Sides(SideCase("w-t", None, {}), records[0], records[1]))
+    return METRIC.judge(SideCase("w-t", None, {}, base=records[0]), records[1])
 
 
 @pytest.mark.parametrize(
@@ -135,27 +136,26 @@ def test_what_cannot_be_compared_is_not_judged_and_what_was_lost_fails() -> None
 
 def test_two_releases_are_compared_count_by_count() -> None:
     head = now({Row(BREAKS, FIRST, BREAK): 1, Row(KERNELS): 33, Row(BUFFERS): 2_430_000})
-    figures = {each.verdict.metric: each for each in compared(STORED, head)}
-    assert {name: each.verdict.outcome for name, each in figures.items()} == {
-        "graphs": Outcome.PASS,
+    figures = {each.metric: each for each in compared(STORED, head)}
+    assert {name: each.outcome for name, each in figures.items()} == {
         "graph breaks (first call)": Outcome.REGRESSION,
         "generated kernels": Outcome.IMPROVEMENT,
         "buffer bytes": Outcome.PASS,  # 0.02 %
     }
-    assert figures["graph breaks (first call)"].note == f"{BREAK} +1 (first call)"
+    assert figures["graph breaks (first call)"].detail == f"{BREAK} +1 (first call)"
     # Graphs of the first call are more kernels, and run in each; a call of one side tells nothing.
     head = now({Row(GUARDS, FIRST, GUARD): 1, Row(KERNELS): 60, Row(RUNS, PROMPT): 28})
     of_head = {Row(RUNS, LORA): Number(1), Row(GUARDS, LORA, GUARD): Number(1)}
-    _, *others, _ = compared(STORED, replace(head, rows={**head.rows, **of_head}))
-    assert {each.verdict.metric: each.note for each in others} == {
+    *others, _ = compared(STORED, replace(head, rows={**head.rows, **of_head}))
+    assert {each.metric: each.detail for each in others} == {
         "graph runs (another prompt)": f"{GUARD} +1 (first call)",
         "generated kernels": f"{GUARD} +1 (first call)",
     }
     both, alone = compared(STORED, OF_FIRST)
-    assert (both.base, both.head) == (2.0, 2.0)
+    assert (both.baseline, both.measured) == (2.0, 2.0)
     lost = f"nothing was counted of the call {PROMPT!r}"
-    assert alone.note == f"compilation not compared: on head: {lost}"
-    assert compared(OF_FIRST, STORED)[1].note == f"compilation not compared: on base: {lost}"
+    assert alone.text == f"compilation not compared: on head: {lost}"
+    assert compared(OF_FIRST, STORED)[1].text == f"compilation not compared: on base: {lost}"
     sides: list[tuple[Counts | str, Counts | str, str]] = [
         (now(torch="2.12"), STORED, "on both sides: base has torch 2.12, this is 2.13"),
         ("no twin", STORED, "on base: no twin"),
@@ -163,8 +163,8 @@ def test_two_releases_are_compared_count_by_count() -> None:
     ]
     for base, other, reason in sides:
         (figure,) = compared(base, other)
-        assert figure.verdict.outcome is Outcome.UNSUPPORTED
-        assert figure.note == f"compilation not compared: {reason}"
+        assert figure.outcome is Outcome.UNSUPPORTED
+        assert figure.text == f"compilation not compared: {reason}"
 
 
 def test_a_refresh_says_what_differs_and_suspects_are_what_changed_since() -> None:

@@ -11,8 +11,6 @@ from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Sample
-from fixtures.verdicts import decision
-from fixtures.verdicts.case import SideCase
 from fixtures.verdicts.decision import REGRESSION_ERROR, decide
 from fixtures.verdicts.limits import Margin
 from fixtures.verdicts.statistics import (
@@ -23,8 +21,7 @@ from fixtures.verdicts.statistics import (
     shift_of,
     spread_of,
 )
-from tests.metrics.cases import case, timed
-from tests.support.runs import entry
+from tests.metrics.cases import case, side_case, timed
 
 RUNS = 1000
 PROCESSES = 10
@@ -38,7 +35,7 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
     """The outcomes of `RUNS` scenarios that are slower by this share."""
     chance = np.random.default_rng(seed)
     scales = deviation * np.exp(chance.uniform(-0.5, 0.5, OTHERS))
-    found = []
+    judged_outcomes = []
     for _ in range(RUNS):
         ratios = tuple(np.exp(chance.normal(0, deviation, PROCESSES)))
         others = spread_of([list(chance.normal(0, scale, PROCESSES)) for scale in scales])
@@ -48,11 +45,11 @@ def outcomes(slowdown: float, deviation: float, seed: int) -> list[Outcome]:
         while outcome is Outcome.INCONCLUSIVE and len(samples) < MAX_SAMPLES:
             samples.append(Sample(math.log1p(slowdown) + chance.normal(0, deviation), 0.0))
             outcome = judge_ratio(on, samples).outcome
-        found.append(outcome)
-    return found
+        judged_outcomes.append(outcome)
+    return judged_outcomes
 
 
-@pytest.mark.parametrize(("deviation", "passing"), [(0.015, 0.98), (0.02, 0), (0.10, 0), (0.30, 0)])
+@pytest.mark.parametrize(("deviation", "passing"), [(0.015, 0.98), (0.10, 0)])
 def test_unchanged_code_fails_in_at_most_half_a_percent_and_passes_on_a_quiet_machine(
     deviation: float, passing: float
 ) -> None:
@@ -61,31 +58,18 @@ def test_unchanged_code_fails_in_at_most_half_a_percent_and_passes_on_a_quiet_ma
     assert judged.count(Outcome.PASS) >= passing * RUNS
 
 
-def test_a_rule_that_forgets_its_further_samples_would_be_caught(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(decision, "regression_error", lambda *_: REGRESSION_ERROR)
-    alarms = outcomes(0.0, 0.10, seed=1).count(Outcome.REGRESSION)
-    assert alarms > MAX_FALSE_ALARMS
-
-
-def test_a_slowdown_of_30_percent_always_fails() -> None:
-    assert set(outcomes(0.30, 0.02, seed=3)) == {Outcome.REGRESSION}
-
-
-@pytest.mark.parametrize("deviation", [0.02, 0.05])
-def test_a_loss_that_a_pass_rules_out_seldom_passes(deviation: float) -> None:
+def test_a_loss_that_a_pass_rules_out_seldom_passes() -> None:
     """Each sample may pass it in 5 % of cases; further samples add to that, bounded here."""
-    passed = outcomes(RATIO_TOLERANCE.margin.pass_bound, deviation, seed=4).count(Outcome.PASS)
+    passed = outcomes(RATIO_TOLERANCE.margin.pass_bound, 0.05, seed=4).count(Outcome.PASS)
     assert passed <= 0.18 * RUNS
-    larger = outcomes(2 * RATIO_TOLERANCE.margin.pass_bound, deviation, seed=5).count(Outcome.PASS)
+    larger = outcomes(2 * RATIO_TOLERANCE.margin.pass_bound, 0.05, seed=5).count(Outcome.PASS)
     assert larger <= 0.06 * RUNS
 
 
 def test_an_unchanged_release_seldom_fails_though_it_is_sampled_again() -> None:
     """Stated: one in two hundred; half of it is what 2,000 trials can tell from more."""
     chance = np.random.default_rng(1)
-    on = SideCase("storybook-bf16", entry(), {})
+    on = side_case()
     alarms = 0
     for _ in range(2000):
         samples: list[Sample] = []
@@ -104,7 +88,7 @@ DOCUMENTED = Priors(Spread(PROCESS, OTHERS_DOF), Spread(SESSION, 20.0))
 """Spreads of processes and sessions, as they are documented."""
 
 
-def alarms(sessions: int, priors: Priors = DOCUMENTED) -> int:
+def alarms(sessions: int) -> int:
     """Of `RUNS` unchanged scenarios, those that are called slower: each run is its own session."""
     chance = np.random.default_rng(sessions)
     wrong = 0
@@ -113,7 +97,7 @@ def alarms(sessions: int, priors: Priors = DOCUMENTED) -> int:
         drawn = chance.normal(0, PROCESS, (sessions + 1, MAX_SAMPLES)) + centres[:, None]
         new = [Sample(float(log), 0.0) for log in drawn[0]]
         for count in range(1, MAX_SAMPLES + 1):
-            shift = shift_of(new[:count], drawn[1:, :6].tolist(), priors)
+            shift = shift_of(new[:count], drawn[1:, :6].tolist(), DOCUMENTED)
             if decide(shift, Margin(0.0, 0.0), comparisons=1).outcome is Outcome.REGRESSION:
                 wrong += 1
                 break
@@ -123,7 +107,3 @@ def alarms(sessions: int, priors: Priors = DOCUMENTED) -> int:
 @pytest.mark.parametrize("sessions", [1, 4])
 def test_with_sessions_unchanged_code_fails_as_seldom_as_stated(sessions: int) -> None:
     assert alarms(sessions) <= MAX_FALSE_ALARMS
-
-
-def test_a_model_without_sessions_would_be_caught() -> None:
-    assert alarms(1, priors=Priors(DOCUMENTED.process)) > 4 * MAX_FALSE_ALARMS

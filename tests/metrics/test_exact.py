@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.metrics.counts import (
-    COMPONENTS,
-    COUNTS,
-    HOST,
-    HOST_CALLS_A_STEP,
-    STORED_HOST_CALLS,
-    samples_of,
-)
+from fixtures.metrics.counts import COMPONENTS, COUNTS, HOST, HOST_CALLS_A_STEP, STORED_HOST_CALLS
 from fixtures.metrics.exact import ExactMetric
 from fixtures.records.counts import (
     BYTES_MOVED,
@@ -34,10 +27,9 @@ from fixtures.records.counts import (
     Row,
 )
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.compared import ComparedFigure, Sides
+from fixtures.report.comparison import texts_of
 from fixtures.verdicts.limits import Limits
-from tests.metrics.cases import SCENARIO, case
+from tests.metrics.cases import case, side_case
 from tests.support.counting import counted, counts, host_calls, with_functions
 from tests.support.runs import entry, scenario_record
 
@@ -63,14 +55,10 @@ def judged(
 
 def compared(
     head: Counts, base: Counts = BASE, metric: ExactMetric = COUNTS, **limits: Any
-) -> dict[str, ComparedFigure]:
-    sides = Sides(
-        SideCase(SCENARIO, None, {}),
-        scenario_record("fp16", counts=base),
-        scenario_record("fp16", counts=head),
-        Limits(**limits),
-    )
-    return {figure.verdict.metric: figure for figure in metric.compare(sides)}
+) -> dict[str, Verdict]:
+    side = side_case(scenario_record("fp16", counts=base), limits=Limits(**limits))
+    verdicts = metric.judge(side, scenario_record("fp16", counts=head))
+    return {verdict.metric: verdict for verdict in verdicts if verdict.outcome.judges}
 
 
 def plus(counts: Counts, row: Row, number: int) -> Counts:
@@ -114,7 +102,7 @@ def test_less_of_one_does_not_make_up_for_more_of_another() -> None:
     elsewhere = counted({OPERATIONS: 5}, waits={"b.py:g (item)": 2})
     here = counted({OPERATIONS: 5}, waits={"a.py:f (item)": 2})
     assert judged(elsewhere, here).outcome is Outcome.REGRESSION
-    assert not {f.verdict.outcome for f in compared(elsewhere, here).values()} - {Outcome.PASS}
+    assert not {verdict.outcome for verdict in compared(elsewhere, here).values()} - {Outcome.PASS}
 
 
 def test_a_module_that_is_renamed_calls_what_it_called() -> None:
@@ -181,7 +169,9 @@ def test_what_was_not_counted_is_broken_or_not_judged(
     assert missing.outcome is Outcome.NO_BASELINE
     compiled = judged(other, own, metric, compiled=True)
     assert "compiled code cannot be counted" in compiled.sentence
-    assert compared(other, own, metric) == {}
+    assert compared(own, other, metric) == {}
+    [blind] = compared(other, own, metric).values()
+    assert blind.outcome is Outcome.BROKEN
 
 
 # Head against base
@@ -204,35 +194,23 @@ def test_between_two_sides_the_material_changes_are_verdicts(
     figure = compared(plus(BASE, Row(OPERATIONS, "aten::mm", "Attention"), more), **limits)[
         OPERATIONS
     ]
-    assert figure.verdict.outcome is outcome
-    assert (figure.base, figure.head) == (1400, 1400 + more)
-    assert figure.note == f"mm {more:+} in Attention"
+    assert figure.outcome is outcome
+    assert (figure.baseline, figure.measured) == (1400, 1400 + more)
+    assert figure.detail == f"mm {more:+} in Attention"
 
 
 def test_equal_sides_show_one_figure_that_passes() -> None:
-    [figure] = compared(BASE).values()
-    assert (figure.base, figure.head, figure.is_shown) == (1400, 1400, False)
-    [figure] = compared(STORED, STORED, HOST).values()
-    assert (figure.verdict.metric, figure.base, figure.is_shown) == (
-        "host calls (a step)",
-        600,
-        False,
-    )
-
-
-@pytest.mark.parametrize(("limit", "outcome"), [({}, Outcome.REGRESSION), ({"allowed": 0.3}, "")])
-def test_operations_of_one_kind_do_not_make_up_for_another(limit: Any, outcome: Any) -> None:
-    base, head = counts(mm=10, add=4), counts(mm=6, add=4, clone=4)
-    verdict = compared(head, base, **limit)[OPERATIONS].verdict
-    assert verdict.outcome is (outcome or Outcome.PASS)
-    assert "mm -4" in verdict.sentence
+    for same, metric, number in ((BASE, COUNTS, 1400), (STORED, HOST, 600)):
+        [verdict] = compared(same, same, metric).values()
+        assert verdict.text == f"{metric.name} as in base"
+        assert (verdict.baseline, verdict.measured, verdict.detail) == (number, number, "")
 
 
 def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
     def outcome(kind: str, now: int) -> Outcome:
         base, head = (counted({OPERATIONS: 1, kind: number}) for number in (4, now))
         figures = compared(head, base, steps=3)
-        return figures[kind].verdict.outcome if kind in figures else Outcome.PASS
+        return figures[kind].outcome if kind in figures else Outcome.PASS
 
     for kind in (SYNCS, COPIES_TO_DEVICE, COPIES_TO_HOST):
         assert [outcome(kind, now) for now in (4, 6, 7, 1)] == [
@@ -246,20 +224,22 @@ def test_one_wait_in_every_step_is_material_and_one_in_a_call_is_not() -> None:
 def test_products_in_another_dtype_are_more_there_and_no_gain_here() -> None:
     head = plus(counted({}, {"aten::mm": 1000}, compute={"float16": 900}), Row("compute", "b"), 100)
     figures = compared(head, counted({}, {"aten::mm": 1000}, compute={"float16": 1000}))
-    assert figures["compute (b)"].verdict.outcome is Outcome.REGRESSION
-    assert figures["compute (float16)"].verdict.outcome is Outcome.PASS
+    assert figures["compute (b)"].outcome is Outcome.REGRESSION
+    assert figures["compute (float16)"].outcome is Outcome.PASS
     fewer = compared(counted({}, {"aten::mm": 1}, compute={"float16": 900}), BASE)
-    assert fewer["compute (float16)"].verdict.outcome is Outcome.IMPROVEMENT
+    assert fewer["compute (float16)"].outcome is Outcome.IMPROVEMENT
 
 
 def test_bytes_are_printed_as_bytes_and_copies_with_theirs() -> None:
     place = "diffusers/y.py:f (to the device)"
     more = BASE.beside(counted(copies={place: 2}, copied_bytes={place: 2**20}))
     figures = compared(more)
-    assert figures[BYTES_TO_DEVICE].texts[:2] == ("3.00 MiB", "4.00 MiB")
+    assert texts_of(figures[BYTES_TO_DEVICE])[:2] == ("3.00 MiB", "4.00 MiB")
     one_more = judged(plus(BASE, Row(BYTES_MOVED), 1)).sentence
     assert "bytes moved 1,073,741,824 bytes -> 1,073,741,825 bytes (+1 bytes" in one_more
-    assert figures[BYTES_TO_DEVICE].note == "copy to the device +2, +1.00 MiB, at diffusers/y.py:f"
+    assert (
+        figures[BYTES_TO_DEVICE].detail == "copy to the device +2, +1.00 MiB, at diffusers/y.py:f"
+    )
 
 
 # The host's work
@@ -362,13 +342,7 @@ def test_fewer_calls_of_a_component_fail_as_more_do(
     stored, head = (counted(components=calls) for calls in (CALLED, now))
     assert judged(head, stored, COMPONENTS).outcome is outcome
     figures = compared(head, stored, COMPONENTS, steps=20).values()
-    assert {figure.verdict.outcome for figure in figures} == {outcome}
-
-
-def test_as_many_samples_in_other_batches_are_as_much_work() -> None:
-    of_two, of_one = {"denoiser (batch of 2)": 3}, {"denoiser (batch of 1)": 6}
-    assert samples_of(of_two) == samples_of(of_one) == {"denoiser": 6}
-    assert samples_of({"scheduler": 4}) == {"scheduler": 4}
+    assert {figure.outcome for figure in figures} == {outcome}
 
 
 # A refresh

@@ -8,7 +8,6 @@ from fixtures.metrics import faults
 from fixtures.records.outcome import Outcome
 from fixtures.records.record import CARRIED_OVER, LEAK, RACE, STATE
 from fixtures.verdicts.case import Case, SideCase
-from fixtures.verdicts.compared import Sides
 from tests.support.runs import scenario_record
 
 SENTENCES = {
@@ -31,18 +30,14 @@ def test_each_fault_is_broken_and_no_command_accepts_it(kind: str) -> None:
 def test_of_two_sides_a_new_fault_fails_a_lost_one_is_a_gain_and_an_old_one_neither() -> None:
     base = scenario_record("fp16", faults={RACE: SENTENCES[RACE], LEAK: SENTENCES[LEAK]})
     head = scenario_record("fp16", faults={RACE: SENTENCES[RACE], STATE: SENTENCES[STATE]})
-    sides = Sides(SideCase(base.id, None, {}), base, head)
-    outcomes = {
-        figure.verdict.metric: figure.verdict.outcome for figure in faults.METRIC.compare(sides)
-    }
+    case: Case = SideCase(base.id, None, {}, base=base)
+    outcomes = {verdict.metric: verdict.outcome for verdict in faults.METRIC.judge(case, head)}
     assert outcomes == {
         "faults (race)": Outcome.PASS,
         "faults (state left behind)": Outcome.BROKEN,
         "faults (leak)": Outcome.IMPROVEMENT,
     }
-    assert faults.METRIC.compare(Sides(sides.case, base, base))[0].verdict.outcome is Outcome.PASS
     sound = scenario_record("fp16")
-    [alone] = faults.METRIC.judge(Case(sound.id, None, {}), sound)
-    assert alone.outcome is Outcome.PASS
-    [none] = faults.METRIC.compare(Sides(sides.case, sound, sound))
-    assert (none.verdict.outcome, none.is_shown) == (Outcome.PASS, False)
+    for case in (Case(sound.id, None, {}), SideCase(sound.id, None, {}, base=sound)):
+        [none] = faults.METRIC.judge(case, sound)
+        assert (none.outcome, none.measured, none.baseline) == (Outcome.PASS, 0, 0)

@@ -14,8 +14,6 @@ import pytest
 
 from fixtures.metrics import images as module
 from fixtures.metrics.images import (
-    FROZEN_DIFFERENCE,
-    FROZEN_LIMIT,
     MEASURES,
     NO_FLIP,
     SIDES_SSIM,
@@ -25,22 +23,18 @@ from fixtures.metrics.images import (
     judge_likeness,
     judge_similarity,
 )
+from fixtures.records.baseline_store import stored_images
 from fixtures.records.baselines import read_baseline
-from fixtures.records.images import Images, as_bytes
-from fixtures.records.likeness import FP32, FROZEN, STORED, Likeness
+from fixtures.records.images import FP32, FROZEN, STORED, Images, Likeness, as_bytes
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.software import installation
-from fixtures.records.stored_images import stored_images
 from fixtures.settings import REPOSITORY
-from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.compared import Sides
 from fixtures.verdicts.image_limits import NONE, Limits, Variation, limits
 from fixtures.verdicts.likeness import has_flip, likeness
-from tests.metrics.cases import NEWER, SCENARIO, case
+from tests.metrics.cases import SCENARIO, case, side_case
 from tests.support.runs import entry, scenario_record
 
-SIDES = SideCase(SCENARIO, entry(), NEWER)
 EQUAL = Likeness(1.0, 0.0, 0.0, 0.0, 0.0)
 LIMIT = limits(NONE, STORED)
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
@@ -53,20 +47,20 @@ needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not in
         (0.98, Outcome.PASS),
         (math.nextafter(0.98, 0), Outcome.REGRESSION),
         (0.0, Outcome.REGRESSION),
-        (-0.5, Outcome.REGRESSION),
         (-1.0, Outcome.REGRESSION),
         (1 + SSIM_ROUNDING / 2, Outcome.PASS),
         (1 + SSIM_ROUNDING * 2, Outcome.BROKEN),
         (-2.0, Outcome.BROKEN),
         (math.inf, Outcome.BROKEN),
-        (-math.inf, Outcome.BROKEN),
         (math.nan, Outcome.BROKEN),
     ],
 )
 def test_similarity_is_judged_by_its_minimum(ssim: float, outcome: Outcome) -> None:
     for entry_or_none in (entry(), None):  # a baseline is not needed
         assert judge_images(case(entry=entry_or_none), ssim, 0.98).outcome is outcome
-    assert judge_similarity(SIDES, ssim, 0.98).outcome is outcome
+    sides = judge_similarity(side_case(), ssim, 0.98)
+    assert (sides.outcome, sides.baseline, sides.limit) == (outcome, 1.0, 0.98)
+    assert judge_similarity(side_case(), SIDES_SSIM, 1.0).outcome is Outcome.PASS
 
 
 def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
@@ -110,7 +104,7 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
 
 def test_the_fields_of_a_limit_are_the_measures() -> None:
     assert LIMIT.keys() == MEASURES.keys()
-    assert {one.name for one in fields(Likeness)} == {*MEASURES, "ssim"}
+    assert {field.name for field in fields(Likeness)} == {*MEASURES, "ssim"}
 
 
 def test_the_measure_that_is_furthest_beyond_speaks_and_the_others_are_named() -> None:
@@ -139,19 +133,6 @@ def test_an_image_that_is_not_what_is_computed_names_the_suspects_and_no_way_to_
     )
     new = judge_likeness(case(entry=None), [replace(EQUAL, flip=0.5)], LIMIT, whose)
     assert new.sentence.endswith("FLIP 0.500 (limit 0.030)")
-
-
-@pytest.mark.parametrize(
-    ("difference", "outcome"),
-    [
-        (FROZEN_DIFFERENCE, Outcome.PASS),
-        (math.nextafter(FROZEN_DIFFERENCE, 1), Outcome.REGRESSION),
-    ],
-)
-def test_the_frozen_reference_s_image_is_the_same_but_for_rounding(
-    difference: float, outcome: Outcome
-) -> None:
-    assert judged(FROZEN, FROZEN_LIMIT, largest=difference).outcome is outcome
 
 
 # What an SSIM of 0.99 lets through
@@ -194,11 +175,8 @@ def with_column(images: Images) -> Images:
 
 DAMAGES: dict[str, tuple[Callable[[Images], Images], float]] = {
     "hue + 5 degrees": (hue_turned, 0.99),
-    "gamma 1.1": (lambda images: images**1.1, 0.99),
-    "10 % brighter": (lambda images: images * 1.1, 0.99),
     "half of it 5 % brighter": (half_brighter, 0.99),
     "blue 10 % down": (lambda images: images * np.array([1, 1, 0.9], np.float32), 0.99),
-    "16 to 235": (lambda images: (16 + 219 * images) / 255, 0.99),
     "8 x 8 white pixels": (with_block, 0.98),
     "a black column": (with_column, 0.95),
 }
@@ -210,13 +188,13 @@ DAMAGES: dict[str, tuple[Callable[[Images], Images], float]] = {
 def test_what_ssim_lets_through_fails_by_another_measure(name: str) -> None:
     damage, at_least = DAMAGES[name]
     expected = picture()
-    found = likeness(np.clip(damage(expected.copy()), 0, 1), expected)
-    assert found[0].ssim >= at_least
+    images = likeness(np.clip(damage(expected.copy()), 0, 1), expected)
+    assert images[0].ssim >= at_least
     # As close as any technique is held to fp32's, and as an image is held to its own baseline's.
     for whose in (FP32, STORED):
-        verdict = judge_likeness(case(), found, limits(NONE, whose), whose)
+        verdict = judge_likeness(case(), images, limits(NONE, whose), whose)
         assert verdict.outcome is Outcome.REGRESSION, verdict.sentence
-        assert any(f": {one.name} " in verdict.sentence for one in MEASURES.values())
+        assert any(f": {quantity.name} " in verdict.sentence for quantity in MEASURES.values())
 
 
 @needs_flip
@@ -241,7 +219,7 @@ def outcomes(record: ScenarioRecord, **changes: Any) -> dict[str, tuple[str, Out
     """What is judged besides the SSIM with fp32's image: metric and outcome by sentence."""
     verdicts = module.METRIC.judge(case(min_ssim=0.98, **changes), record)
     assert (verdicts[0].metric, verdicts[0].outcome) == ("SSIM", Outcome.PASS)
-    return {one.sentence: (one.metric, one.outcome) for one in verdicts[1:]}
+    return {verdict.sentence: (verdict.metric, verdict.outcome) for verdict in verdicts[1:]}
 
 
 def drawn(likeness: Mapping[str, list[Likeness]] | None = None, **figures: Any) -> ScenarioRecord:
@@ -252,8 +230,8 @@ PALE = replace(EQUAL, largest=0.1, channel=0.1)
 
 
 def test_without_a_stored_image_there_is_no_baseline_for_it() -> None:
-    ((sentence, found),) = outcomes(drawn()).items()
-    assert found == ("image difference", Outcome.NO_BASELINE)
+    ((sentence, judged),) = outcomes(drawn()).items()
+    assert judged == ("image difference", Outcome.NO_BASELINE)
     assert "accept it with: " in sentence
     (unknown,) = outcomes(drawn(), device_is_known=False, entry=None).values()
     assert unknown == ("image difference", Outcome.NOT_JUDGED)
@@ -268,18 +246,18 @@ def test_an_image_without_ssim_is_broken() -> None:
 def test_what_cannot_be_compared_fails_with_its_reason(whose: str) -> None:
     stored = {} if whose == STORED else {STORED: [EQUAL]}
     record = drawn(stored, not_compared={whose: (Outcome.NO_BASELINE, "it does not run here")})
-    found = outcomes(record)
-    (sentence,) = (one for one in found if "it does not run here" in one)
-    assert found[sentence] == ("image difference", Outcome.NO_BASELINE)
+    judgements = outcomes(record)
+    (sentence,) = (text for text in judgements if "it does not run here" in text)
+    assert judgements[sentence] == ("image difference", Outcome.NO_BASELINE)
     assert ("accept it with: " in sentence) == (whose == STORED), "no command makes one run"
-    assert len(found) == (1 if whose == STORED else 2)
+    assert len(judgements) == (1 if whose == STORED else 2)
 
 
 def test_the_difference_from_fp32_s_image_is_judged_where_harmless_variation_was_measured() -> None:
     record = drawn({FP32: [PALE], STORED: [EQUAL]})
-    unknown = {sentence: found for sentence, found in outcomes(record).items() if FP32 in sentence}
-    ((sentence, found),) = unknown.items()
-    assert found == ("FLIP", Outcome.NOT_JUDGED)
+    unknown = {sentence: flip for sentence, flip in outcomes(record).items() if FP32 in sentence}
+    ((sentence, flip),) = unknown.items()
+    assert flip == ("FLIP", Outcome.NOT_JUDGED)
     assert str(UNCALIBRATED) in sentence
     for channel, outcome in ((0.01, Outcome.REGRESSION), (0.05, Outcome.PASS)):
         harmless = {FP32: Variation(channel, 0.0, 0.0, 0.0)}
@@ -291,10 +269,10 @@ def test_the_difference_from_fp32_s_image_is_judged_where_harmless_variation_was
 def test_an_image_that_was_fp32_s_to_rounding_is_held_to_that() -> None:
     """Whatever the technique's harmless variation is elsewhere."""
     wide = {STORED: Variation(0.2, 0.2, 0.2, 0.2)}
-    for apart, outcome in (([EQUAL], Outcome.REGRESSION), ([PALE], Outcome.PASS)):
-        record = drawn({STORED: [PALE]}, stored_apart=apart)
-        ((_, found),) = outcomes(record, harmless=wide).values()
-        assert found is outcome
+    for stored, outcome in (([EQUAL], Outcome.REGRESSION), ([PALE], Outcome.PASS)):
+        record = drawn({STORED: [PALE]}, stored_apart=stored)
+        ((_, outcome_now),) = outcomes(record, harmless=wide).values()
+        assert outcome_now is outcome
 
 
 @pytest.mark.parametrize(
@@ -304,22 +282,24 @@ def test_an_image_may_move_as_was_measured_and_else_as_the_technique_moves_it(
     harmless: Mapping[str, Variation], outcome: Outcome
 ) -> None:
     record = drawn({STORED: [PALE]}, stored_apart=[PALE])
-    ((_, found),) = outcomes(record, harmless=harmless).values()
-    assert found is outcome
+    ((_, outcome_now),) = outcomes(record, harmless=harmless).values()
+    assert outcome_now is outcome
     further = replace(PALE, largest=0.5, channel=0.5)
     beyond = drawn({STORED: [further]}, stored_apart=[PALE])
-    ((_, found),) = outcomes(beyond, harmless=harmless).values()
-    assert found is Outcome.REGRESSION
+    ((_, outcome_now),) = outcomes(beyond, harmless=harmless).values()
+    assert outcome_now is Outcome.REGRESSION
 
 
 def test_without_flip_the_rest_is_judged_and_a_verdict_says_so() -> None:
     blind = replace(EQUAL, flip=None, flip_max=None)
     harmless = {FP32: NONE}
     record = drawn({FP32: [blind], STORED: [blind]})
-    found = outcomes(record, harmless=harmless)
-    (sentence,) = (one for one, (_, outcome) in found.items() if outcome is Outcome.NOT_JUDGED)
+    judgements = outcomes(record, harmless=harmless)
+    (sentence,) = (
+        text for text, (_, outcome) in judgements.items() if outcome is Outcome.NOT_JUDGED
+    )
     assert f"{NO_FLIP}: {installation('flip-evaluator')}" in sentence
-    assert Outcome.REGRESSION not in {outcome for _, outcome in found.values()}
+    assert Outcome.REGRESSION not in {outcome for _, outcome in judgements.values()}
     pale = drawn({FP32: [replace(blind, channel=0.1)], STORED: [blind]})
     assert ("channel difference", Outcome.REGRESSION) in outcomes(pale, harmless=harmless).values()
     with_flip = outcomes(drawn({FP32: [EQUAL], STORED: [EQUAL]}), harmless=harmless)
@@ -329,33 +309,16 @@ def test_without_flip_the_rest_is_judged_and_a_verdict_says_so() -> None:
 @pytest.mark.parametrize(
     "stored",
     [{"ssim": 0.9}, {"images": ("x",)}, {"differences": ("x",)}],
-    ids=lambda one: next(iter(one)),
+    ids=lambda fields: next(iter(fields)),
 )
 def test_where_nothing_is_drawn_what_the_entry_has_is_missed(stored: dict[str, Any]) -> None:
-    has, lacks = (entry(**{"ssim": None, **one}) for one in (stored, {}))
+    has, lacks = (entry(**{"ssim": None, **fields}) for fields in (stored, {}))
     for made, outcome in ((has, Outcome.BROKEN), (lacks, Outcome.NOT_JUDGED)):
         (verdict,) = module.METRIC.judge(case(entry=made, no_images="draws none"), drawn())
         assert verdict.outcome is outcome
 
 
 # Both sides of a comparison
-
-
-@pytest.mark.parametrize(
-    ("ssim", "min_ssim", "outcome"),
-    [
-        (SIDES_SSIM, 1.0, Outcome.PASS),
-        (math.nextafter(SIDES_SSIM, 0), 1.0, Outcome.REGRESSION),
-        (0.95, 0.95, Outcome.PASS),
-        (math.nextafter(0.95, 0), 0.95, Outcome.REGRESSION),
-    ],
-)
-def test_both_sides_draw_alike_as_far_as_the_technique_itself_must(
-    ssim: float, min_ssim: float, outcome: Outcome
-) -> None:
-    verdict = judge_similarity(SIDES, ssim, min_ssim)
-    assert verdict.outcome is outcome
-    assert (verdict.baseline, verdict.limit) == (1.0, min(min_ssim, SIDES_SSIM))
 
 
 @needs_flip
@@ -373,12 +336,11 @@ def test_two_sides_are_told_apart_by_more_than_ssim_where_variation_was_measured
         ({STORED: NONE}, 1, {"SSIM": Outcome.PASS, "FLIP": Outcome.REGRESSION}),
         ({STORED: NONE}, 0, {"SSIM": Outcome.PASS, "FLIP": Outcome.PASS}),
     ):
-        side = replace(SIDES, min_ssim=0.98, harmless=harmless)
-        sides = Sides(side, record, record, images=(paths[0], paths[head]))
-        found = {
-            one.verdict.metric if one.verdict.metric == "SSIM" else "FLIP": one.verdict
-            for one in module.METRIC.compare(sides)
+        images = paths[0], paths[head]
+        side = side_case(min_ssim=0.98, harmless=harmless, images=images)
+        verdicts = {
+            "SSIM" if verdict.metric == "SSIM" else "FLIP": verdict
+            for verdict in module.METRIC.judge(side, record)
         }
-        assert {name: one.outcome for name, one in found.items()} == wanted
-        for one in found.values():
-            assert "refresh" not in one.sentence
+        assert {name: verdict.outcome for name, verdict in verdicts.items()} == wanted
+        assert not [verdict for verdict in verdicts.values() if "refresh" in verdict.sentence]

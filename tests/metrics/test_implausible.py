@@ -17,8 +17,8 @@ from fixtures.metrics.latency_tolerances import (
     RATIO_TOLERANCE,
     SIDE_BY_SIDE,
 )
-from fixtures.metrics.latency_verdicts import judge_change, judge_ratio, judge_time
-from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, PEAK_MEMORY, judge_peak_memory
+from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
+from fixtures.metrics.peak_memory import MEMORY_TOLERANCES
 from fixtures.records.counts import (
     BYTES_MOVED,
     EMPTY_CACHE,
@@ -30,13 +30,13 @@ from fixtures.records.counts import (
 )
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
-from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN, SideCase
+from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN
 from fixtures.verdicts.limits import Tolerance
-from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case, timed
+from tests.metrics.cases import ELSEWHERE, SCENARIO, case, judged_peak, side_case, timed
 from tests.support.counting import counted, host_calls
-from tests.support.runs import HARDWARE, MIB, entry, sample, scenario_record, timing
+from tests.support.runs import HARDWARE, MIB, entry, sample, scenario_record
 
-SIDES = SideCase(SCENARIO, entry(), NEWER)
+SIDES = side_case()
 PLACE = "diffusers/a.py:step"
 SEEN: dict[str, Any] = {
     "totals": {FLOPS: 10**12, BYTES_MOVED: 2**30, LAUNCHES: 900},
@@ -82,21 +82,12 @@ def is_doubted(verdict: Verdict) -> bool:
         ({WHOLE: 256 * MIB, "denoiser": 250 * MIB}, True),  # every peak of the baseline doubled
         ({WHOLE: 512 * MIB, "denoiser": 349 * MIB}, True),  # a component alone
         ({WHOLE: 100 * MIB, "denoiser": 600 * MIB}, True),  # hidden by one that grew
-        ({WHOLE: 1, "denoiser": 1}, True),
         ({WHOLE: 359 * MIB, "denoiser": 351 * MIB}, False),
-        ({WHOLE: 503 * MIB, "denoiser": 500 * MIB}, False),
     ],
 )
 def test_a_peak_that_fell_too_far_is_doubted(peaks: dict[str, int], doubted: bool) -> None:
     for source in MEMORY_TOLERANCES:
-        assert is_doubted(judge_peak_memory(case(), peaks, source)) is doubted
-
-
-def test_the_limit_of_a_gain_is_its_own() -> None:
-    on = case(entry=entry(component_peak_bytes={WHOLE: 1000}))
-    limit = round(1000 * (1 - IMPLAUSIBLE_GAIN))
-    assert not is_doubted(judge_peak_memory(on, {WHOLE: limit}, "replay"))
-    assert is_doubted(judge_peak_memory(on, {WHOLE: limit - 1}, "replay"))
+        assert is_doubted(judged_peak(case(), peaks, source)) is doubted
 
 
 # Counts
@@ -139,8 +130,6 @@ def test_few_calls_may_go_whatever_their_share_but_not_the_last(few: int) -> Non
     ("before", "now", "doubted"),
     [
         (STORED_HOST, host_calls(a_step=300), True),
-        (STORED_HOST, host_calls(torch_a_step=3000), True),
-        (STORED_HOST, host_calls(torch_a_step=0), True),
         (STORED_HOST, Counts.of(STORED_HOST.tally, host_steps=3, python="3.11"), True),
         (host_calls(runtime={EMPTY_CACHE: 3}), STORED_HOST, True),
         (STORED_HOST, host_calls(a_step=430), False),
@@ -172,32 +161,13 @@ def test_more_than_twice_as_fast_beyond_the_tolerance_is_doubted(
     assert not is_doubted(judge_ratio(on, [sample(limit + 0.001)] * 12))
 
 
-@pytest.mark.parametrize("edited", [1000.0, 3.0])
-def test_a_ratio_that_was_edited_in_the_baseline_is_doubted_at_the_first_sample(
-    edited: float,
-) -> None:
-    ratios = tuple(edited * one for one in (0.98, 0.99, 1.0, 1.01, 1.02))
-    assert is_doubted(judge_ratio(case(entry=timed(ratios)), [sample(1.0)]))
-
-
-def test_a_time_that_no_machine_takes_is_doubted() -> None:
-    on = case(entry=timed((1.0,) * 60), steady_clock=True)
-
-    def judged(judged_ms: float) -> Verdict:
-        return judge_time(on, [timing(judged_ms=judged_ms)] * 12)
-
-    for implausible in (48.5, 0.01):
-        assert is_doubted(judged(implausible))
-    assert judged(50.0).outcome is Outcome.IMPROVEMENT
-
-
 # Between releases
 
 
 @pytest.mark.parametrize(
     "verdict",
     [
-        judge_peak_memory(SIDES, {WHOLE: MIB, "denoiser": MIB}, "ledger"),
+        judged_peak(SIDES, {WHOLE: MIB, "denoiser": MIB}, "ledger"),
         judge_change(SIDES, [sample(0.1)] * 3),
         *COUNTS.judge(SIDES, scenario_record("fp16", counts=counted({OPERATIONS: 1}))),
     ],
@@ -205,19 +175,6 @@ def test_a_time_that_no_machine_takes_is_doubted() -> None:
 )
 def test_between_two_releases_any_gain_is_an_improvement(verdict: Verdict) -> None:
     assert verdict.outcome is Outcome.IMPROVEMENT
-
-
-# No figure at all
-
-
-@pytest.mark.parametrize("metric", [COUNTS.quantity, PEAK_MEMORY])
-def test_no_figure_where_the_entry_has_one_fails_with_the_reason(metric: Any) -> None:
-    verdict = case().unmeasured(metric, "no tensor was seen", stored={"some": 1})
-    assert verdict.outcome is Outcome.BROKEN
-    assert f"its {metric.name} cannot be judged: no tensor was seen, but" in verdict.sentence
-    neither = case().unmeasured(metric, "no tensor was seen", stored={})
-    assert neither.outcome is Outcome.NOT_JUDGED
-    assert neither.detail == "no tensor was seen"
 
 
 def test_the_limits_of_a_gain_are_wider_than_any_tolerance() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fixtures.metrics import peak_memory
 from fixtures.metrics.counts import COUNTS, HOST
@@ -53,15 +51,3 @@ def test_the_runtime_s_calls_are_material_in_every_step() -> None:
     assert MATERIAL.of(THRESHOLDS[EMPTY_CACHE], 0, STEPS) == STEPS - 1
     assert MATERIAL.of(THRESHOLDS[HOST_CALLS], 100, 1) == 10
     assert MATERIAL.of(THRESHOLDS[HOST_CALLS], 1000, 1) == 50
-
-
-@pytest.mark.parametrize("name", list(THRESHOLDS))
-@given(base=st.integers(0, 2**40), allowed=st.floats(0, 1))
-def test_what_is_allowed_widens_every_limit_and_exact_leaves_nothing_else(
-    name: str, base: int, allowed: float
-) -> None:
-    assert Limits(exact=True).of(THRESHOLDS[name], base) == 0
-    assert Limits(allowed, exact=True).of(THRESHOLDS[name], base) == allowed * base
-    assert Limits(allowed, steps=STEPS).of(THRESHOLDS[name], base) >= max(
-        allowed * base, MATERIAL.of(THRESHOLDS[name], base)
-    )

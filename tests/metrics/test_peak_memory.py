@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fixtures.metrics.peak_memory import MATERIAL, MEMORY_TOLERANCES, METRIC, judge_peak_memory
-from fixtures.records.at_peak import AtPeak
+from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, METRIC
 from fixtures.records.outcome import Outcome, Verdict
+from fixtures.records.record import AtPeak
 from fixtures.records.units import GIB, MemorySource
-from fixtures.verdicts.limits import Limits
-from tests.metrics.cases import case
+from fixtures.verdicts.limits import MATERIAL, Limits
+from tests.metrics.cases import case, judged_peak
 from tests.support.counting import counted
 from tests.support.runs import MIB, entry, scenario_record
 
@@ -26,7 +27,7 @@ def judged(
 ) -> Verdict:
     """A verdict on the case's peaks with some components replaced."""
     peaks: Any = {"whole": whole, "denoiser": 500 * MIB, **others}
-    return judge_peak_memory(case(), peaks, source, limits)
+    return judged_peak(case(limits=limits), peaks, source)
 
 
 EXACT = Limits(exact=True)
@@ -68,14 +69,14 @@ def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
 )
 def test_what_is_material_depends_on_the_size(source: MemorySource, peak: int, margin: int) -> None:
     of = case(entry=entry(component_peak_bytes={"whole": peak}))
-    at_limit = judge_peak_memory(of, {"whole": peak + margin}, source)
-    above = judge_peak_memory(of, {"whole": peak + margin + 1}, source)
+    at_limit = judged_peak(of, {"whole": peak + margin}, source)
+    above = judged_peak(of, {"whole": peak + margin + 1}, source)
     assert (at_limit.outcome, above.outcome) == (Outcome.PASS, Outcome.REGRESSION)
 
 
 def test_figures_that_round_to_the_same_are_told_apart_by_their_bytes() -> None:
     on = case(entry=entry(component_peak_bytes={"whole": 10 * GIB}))
-    above = judge_peak_memory(on, {"whole": 10 * GIB + 1}, "replay", EXACT)
+    above = judged_peak(replace(on, limits=EXACT), {"whole": 10 * GIB + 1}, "replay")
     assert "10,737,418,241 bytes is +<0.001 % against" in above.sentence
     assert above.detail == "whole 10,737,418,241 bytes (limit 10,737,418,240 bytes)"
 
@@ -91,7 +92,7 @@ def test_figures_that_round_to_the_same_are_told_apart_by_their_bytes() -> None:
 def test_a_component_is_seen_behind_an_unchanged_whole(
     others: dict[str, int], outcome: Outcome, words: str
 ) -> None:
-    verdict = judge_peak_memory(case(), {"whole": 512 * MIB, **others}, "ledger")
+    verdict = judged_peak(case(), {"whole": 512 * MIB, **others})
     assert verdict.outcome is outcome
     assert words in verdict.sentence
 

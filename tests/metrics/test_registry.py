@@ -27,11 +27,11 @@ def test_every_module_is_one_metric_of_the_registry() -> None:
 
 def test_names_options_and_quantities_are_each_one_metric_s() -> None:
     for names in (
-        [one.name for one in METRICS],
-        [one.option for one in METRICS if one.option],
-        [name for one in METRICS for name in one.quantities],
-        [part for one in METRICS for part in one.parts],
-        [column.title for one in METRICS for column in one.columns],
+        [metric.name for metric in METRICS],
+        [metric.option for metric in METRICS if metric.option],
+        [name for metric in METRICS for name in metric.quantities],
+        [part for metric in METRICS for part in metric.parts],
+        [column.title for metric in METRICS for column in metric.columns],
     ):
         assert len(names) == len(set(names))
 

@@ -6,13 +6,8 @@ import math
 
 import pytest
 
-from fixtures.metrics import peak_memory
 from fixtures.metrics.counts import HOST
-from fixtures.metrics.latency_tolerances import (
-    CONTROL_TOLERANCE,
-    FP32_TOLERANCE,
-    RATIO_TOLERANCE,
-)
+from fixtures.metrics.latency_tolerances import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import judge_latency
 from fixtures.records.counts import SYNCHRONIZE, Counts, Row
 from fixtures.records.outcome import Outcome
@@ -21,7 +16,7 @@ from fixtures.verdicts.case import YOURS
 from fixtures.verdicts.decision import REGRESSION_ERROR, RUN_ERROR, regression_error
 from fixtures.verdicts.limits import Tolerance
 from fixtures.verdicts.statistics import MAX_SAMPLES
-from tests.metrics.cases import ELSEWHERE, case, timed
+from tests.metrics.cases import ELSEWHERE, case, judged_peak, timed
 from tests.support.counting import host_calls
 from tests.support.runs import entry, scenario_record, timing
 
@@ -64,7 +59,7 @@ def test_a_tolerance_takes_the_place_of_the_suite_s(
     peak = case(
         own_tolerances={"peak_memory": share}, entry=entry(component_peak_bytes={WHOLE: 10**9})
     )
-    verdict = peak_memory.judge_peak_memory(peak, {WHOLE: round(10**9 * (1 + more))}, "allocator")
+    verdict = judged_peak(peak, {WHOLE: round(10**9 * (1 + more))}, "allocator")
     assert verdict.outcome is outcome
     assert f"{YOURS})" in verdict.sentence
 
@@ -93,9 +88,9 @@ def test_latency_is_held_to_the_tolerance_on_every_clock(steady: bool) -> None:
         judge_latency(case(own_tolerances=own, steady_clock=steady), slower)
         for own in ({"latency": 0.15}, {})
     )
-    assert {one.outcome for one in wide} == {Outcome.PASS}
-    assert Outcome.REGRESSION in {one.outcome for one in suite}
-    assert [YOURS in one.sentence for one in wide] == [True] * (1 + steady)
+    assert {verdict.outcome for verdict in wide} == {Outcome.PASS}
+    assert Outcome.REGRESSION in {verdict.outcome for verdict in suite}
+    assert [YOURS in verdict.sentence for verdict in wide] == [True] * (1 + steady)
 
 
 def test_a_pass_rules_out_half_as_much_again_as_the_tolerance() -> None:

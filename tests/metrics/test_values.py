@@ -11,9 +11,9 @@ import pytest
 
 from fixtures.metrics import values
 from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, values_beside
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Verdict
+from fixtures.report.comparison import texts_of
 from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.compared import ComparedFigure, Sides
 from tests.support.runs import scenario_record
 
 STEPS = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
@@ -28,26 +28,25 @@ def further(by: float) -> Any:
     return moved
 
 
-def compared(folder: Path, head: dict[str, Any], base: dict[str, Any] = BASE) -> ComparedFigure:
+def compared(folder: Path, head: dict[str, Any], base: dict[str, Any] = BASE) -> Verdict:
     """The one figure of two sides that left these values."""
     images = str(folder / "base.npy"), str(folder / "head.npy")
     for path, arrays in zip(images, (base, head), strict=True):
         np.savez(values_beside(path), **arrays)
     record = scenario_record("fp32")
-    [figure] = values.METRIC.compare(
-        Sides(SideCase(record.id, None, {}), record, record, images=images)
-    )
-    return figure
+    case = SideCase(record.id, None, {}, base=record, images=images)
+    [verdict] = values.METRIC.judge(case, record)
+    return verdict
 
 
 def test_equal_values_pass_and_say_nothing_and_rounding_passes_and_is_shown(tmp_path: Path) -> None:
     equal, rounded = (
         compared(tmp_path, head) for head in (BASE, {**BASE, "step 2": further(ROUNDING / 2)})
     )
-    assert equal.verdict.outcome is rounded.verdict.outcome is Outcome.PASS
-    assert (equal.is_shown, rounded.is_shown) == (False, True)
-    assert rounded.note == "values differ by 0.00015 std in step 2, the most"
-    assert rounded.texts[2] == "values differ by 0.00015 std"
+    assert equal.outcome is rounded.outcome is Outcome.PASS
+    assert (equal.measured, equal.detail) == (0.0, "")
+    assert rounded.detail == "values differ by 0.00015 std in step 2, the most"
+    assert texts_of(rounded)[2] == "values differ by 0.00015 std"
 
 
 @pytest.mark.parametrize(
@@ -67,16 +66,16 @@ def test_what_is_beyond_rounding_fails_with_where_it_begins(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     figure = compared(tmp_path, {**BASE, **changes})
-    assert figure.verdict.outcome is Outcome.REGRESSION
-    assert words in figure.verdict.sentence
+    assert figure.outcome is Outcome.REGRESSION
+    assert words in figure.sentence
 
 
 def test_other_parameters_explain_a_difference_and_nothing_else(tmp_path: Path) -> None:
     renamed = {**BASE, PARAMETERS: ["a", "c", "d"]}
-    assert compared(tmp_path, renamed).verdict.outcome is Outcome.PASS
+    assert compared(tmp_path, renamed).outcome is Outcome.PASS
     figure = compared(tmp_path, {**renamed, "step 2": further(1)})
-    assert figure.verdict.outcome is Outcome.UNSUPPORTED
-    assert figure.note == (
+    assert figure.outcome is Outcome.UNSUPPORTED
+    assert figure.text == (
         "values not compared: other parameters: base alone has b, head alone has c and 1 more"
     )
 
@@ -89,5 +88,5 @@ def test_a_constant_has_no_spread_and_what_leaves_it_is_infinitely_far() -> None
 
 def test_what_left_no_values_has_no_figure() -> None:
     record = scenario_record("fp32")
-    sides = Sides(SideCase(record.id, None, {}), record, record, images=("no.npy", "none.npy"))
-    assert values.METRIC.compare(sides) == []
+    case = SideCase(record.id, None, {}, base=record, images=("no.npy", "none.npy"))
+    assert values.METRIC.judge(case, record) == []

@@ -47,8 +47,8 @@ BY_TYPE: list[tuple[Any, st.SearchStrategy[Any]]] = [
 
 def of_type(hint: Any) -> st.SearchStrategy[Any]:
     """Whatever a field of this type may hold."""
-    for known, strategy in BY_TYPE:
-        if hint == known:
+    for type_, strategy in BY_TYPE:
+        if hint == type_:
             return strategy
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is None:
@@ -135,8 +135,6 @@ BY_TYPE += [
                 lambda records: {record.id: record for record in records}
             ),
             notes=st.lists(NAMES, unique=True, max_size=3),
-            position=st.just(0),
-            noted_at=st.just({}),
         ),
     )
 ]

@@ -32,9 +32,9 @@ def test_sessions_are_of_one_kind_where_all_facts_are_the_same() -> None:
 def test_a_stored_baseline_of_this_repository_is_sound_and_in_the_one_text_form(
     path: Path,
 ) -> None:
-    found = read_baseline(path, device_key=path.parent.name, workload=path.stem)
-    assert found.scenarios
-    assert found.text() == path.read_text(encoding="utf-8")
+    baseline = read_baseline(path, device_key=path.parent.name, workload=path.stem)
+    assert baseline.scenarios
+    assert baseline.text() == path.read_text(encoding="utf-8")
 
 
 def test_there_are_baselines_in_this_repository() -> None:
@@ -51,24 +51,18 @@ def test_there_are_baselines_in_this_repository() -> None:
         ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),
         ("surprise", 1, "is not a baseline: at surprise"),
-        ("scenarios/fp16/latency_ms", [1.0], "at scenarios.fp16.latency_ms"),
         ("scenarios/fp16/recorded", DROPPED, "at scenarios.fp16.recorded"),
         ("scenarios/fp16/recorded/reason", "", "at scenarios.fp16.recorded.reason"),
-        ("scenarios/fp16/latency/0/hardware", DROPPED, "at scenarios.fp16.latency.0.hardware"),
         ("scenarios/fp16/recorded/software/torch", 2.13, "recorded.software.torch"),
         ("scenarios/fp16/latency/0/judged_ms/0", 1e308, "at scenarios.fp16.latency.0.judged_ms.0"),
-        ("scenarios/fp16/latency/0/judged_ms/0", 0, "at scenarios.fp16.latency.0.judged_ms.0"),
         ("scenarios/fp16/latency/0/judged_ms/0", "NaN", "at scenarios.fp16.latency.0.judged_ms.0"),
         (
             "scenarios/fp16/latency/0/judged_ms",
             [],
             "at scenarios.fp16.latency.0: every process has a ratio",
         ),
-        ("scenarios/fp16/latency/0/ratios", DROPPED, "at scenarios.fp16.latency.0.ratios"),
         ("scenarios/fp16/latency/0/ratios/1", -0.5, "at scenarios.fp16.latency.0.ratios.1"),
         ("scenarios/fp16/component_peak_bytes/whole", 0, "fp16.component_peak_bytes.whole"),
-        ("scenarios/fp16/counts/aten::mm", 1, "at scenarios.fp16.counts.aten::mm"),
-        ("scenarios/fp16/images", ["https://x/y.webp"], "at scenarios.fp16.images.0"),
         ("scenarios/fp16/differences", ["https://x/y.webp"], "at scenarios.fp16.differences.0"),
         ("scenarios/fp16/ssim", 1.5, "at scenarios.fp16.ssim"),
         ("scenarios/fp16/ssim", "NaN", "at scenarios.fp16.ssim"),

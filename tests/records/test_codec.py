@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.records import baselines
-from fixtures.records.at_peak import AtPeak
-from fixtures.records.baselines import StagedEntry
 from fixtures.records.codec import STRICT, Codec, RecordError
 from fixtures.records.fit import FITS
-from fixtures.records.merging import MESSAGE, Message
+from fixtures.records.merging import MESSAGE
+from fixtures.records.record import AtPeak
 from fixtures.records.run import RESULTS
 from fixtures.records.timing import Interval
 from tests.records.strategies import of_type
-from tests.support.odd import DROPPED, Place, spoilt
+from tests.support.odd import DROPPED, spoilt
 from tests.support.runs import entry, run_record, scenario_record, timing, verdict
 
 WIDE = settings(max_examples=50, deadline=None, derandomize=True, database=None)
@@ -90,21 +87,6 @@ def test_a_record_survives(
     assert codec.dump(again) == text
 
 
-@pytest.mark.parametrize("value", [np.float16(0.5), np.float32(0.5), np.float64(0.5), 1])
-def test_what_numpy_computed_is_written_as_a_plain_number(value: Any) -> None:
-    peaks: Any = {"whole": np.int64(7)}
-    run = run_record(scenario_record("fp16", ssim=value, component_peak_bytes=peaks))
-    again = RESULTS.load(RESULTS.dump(run), "here").scenarios["storybook-fp16"]
-    assert (again.ssim, again.peak_bytes) == (value, 7)
-
-
-def test_where_a_worker_met_a_note_is_no_part_of_the_results() -> None:
-    run = run_record(position=3)
-    run.note("a note")
-    again = RESULTS.load(RESULTS.dump(run), "here")
-    assert (again.position, again.noted_at) == (0, {})
-
-
 def record_types(of: Any) -> Iterator[type]:
     """Every dataclass that a type is made of."""
     if dataclasses.is_dataclass(of) and isinstance(of, type):
@@ -133,16 +115,12 @@ def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
         ('{"a": {"b\\n": 1, "b\\n": 2}}', "has 'b?' twice in one object: which is meant?"),
         ("", "is empty"),
         (" \n\t", "is empty"),
-        ("{", "is not JSON"),
         ('{"schema": 3} {}', "is not JSON"),
         ("[" * 200_000, "is not JSON"),
         ('{"a": NaN}', "is not JSON (NaN is not a JSON number)"),
         ('{"a": [1, -Infinity]}', "is not JSON (-Infinity is not a JSON number)"),
         ("9" * 5000, "is not JSON"),
-        ("null", "should be an object"),
         ("[]", "should be an object"),
-        ('"a run"', "should be an object"),
-        ("7", "should be an object"),
     ],
 )
 def test_what_is_no_json_object_is_refused(codec: Codec[Any], text: str, message: str) -> None:
@@ -166,22 +144,15 @@ FIRST_GROUP = "scenarios.storybook-fp16.timings.0.groups.0"
     ("where", "value"),
     [
         ("hardware", []),
-        ("surprise", 1),
-        (RECORD, {}),
         (f"{RECORD}/id", DROPPED),
         (f"{RECORD}/surprise", 1),
         (f"{RECORD}/counts/rows/operations//aten::mm", -1),
         (f"{RECORD}/speedup/low", DROPPED),
         (f"{RECORD}/timings/0/groups/0/candidate_s/0", "0.1"),
-        (f"{RECORD}/at_peak/phase", 0),
         (f"{RECORD}/at_peak/held_bytes/vae", 2**63),
-        (f"{RECORD}/work/copy", ["NaN", 1, 1]),
-        (f"{RECORD}/component_peak_bytes/whole", -1),
         (f"{RECORD}/wall_ms", 1e308),
         (f"{RECORD}/wall_ms", 5e-324),
-        (f"{RECORD}/speedup/low", -1e31),
         (f"{RECORD}/verdicts/0/outcome", "fine"),
-        (f"{RECORD}/verdicts/0/not_run", "neither"),
     ],
 )
 def test_a_wrong_field_of_results_is_refused_and_named(where: str, value: Any) -> None:
@@ -205,17 +176,6 @@ def test_what_no_run_has_is_refused(where: str, value: Any, message: str) -> Non
     assert message in refusal(RESULTS, spoilt_run(where, value))
 
 
-@pytest.mark.parametrize(
-    "place",
-    [("run",), ("run", "scenarios", "storybook-fp16", "verdicts"), ("staged", 0, "entry")],
-)
-def test_a_message_is_refused_with_the_field(place: Place) -> None:
-    message = Message(RUN, staged=(StagedEntry("cpu", "storybook", "fp16", entry()),))
-    sentence = refusal(MESSAGE, spoilt(plain(MESSAGE, message), place, "?"))
-    where = ".".join(map(str, place))
-    assert sentence.startswith(f"results.json is not a worker's message: at {where}")
-
-
 # Files
 
 
@@ -227,10 +187,7 @@ def _make_huge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (os.mkfifo, "cannot be read (it is not a regular file)"),
-        (lambda path: path.symlink_to("/dev/zero"), "cannot be read (it is not a regular file)"),
         (lambda path: None, "cannot be read (No such file or directory)"),
-        (lambda path: path.symlink_to("nowhere"), "cannot be read (No such file or directory)"),
         (Path.mkdir, "cannot be read (Is a directory)"),
         (lambda path: path.write_bytes(b"\xff\xfe\x00"), "cannot be read (it is not UTF-8 text)"),
         (_make_huge, "is larger than 268435456 bytes"),

@@ -29,25 +29,27 @@ from tests.support.fits import fit, way
     ],
 )
 def test_a_context_needs_room_too(left_bytes: int, fits: str) -> None:
-    one = way(needed_bytes=24 * GIB - left_bytes)
-    assert fit(one).fits(one) == fits
-    assert fit(one).lacking_bytes(one) == (MIN_CONTEXT_BYTES - left_bytes if fits == "no" else 0)
+    configuration = way(needed_bytes=24 * GIB - left_bytes)
+    assert fit(configuration).fits(configuration) == fits
+    assert fit(configuration).lacking_bytes(configuration) == (
+        MIN_CONTEXT_BYTES - left_bytes if fits == "no" else 0
+    )
 
 
 def test_more_host_memory_than_there_is_does_not_fit() -> None:
-    one = way(pageable_bytes=10 * GIB, pinned_bytes=7 * GIB)
-    assert fit(one).fits(one) == "yes"
-    assert fit(one, host_bytes=17 * GIB).fits(one) == "yes"
-    assert fit(one, host_bytes=16 * GIB).fits(one) == "no"
+    configuration = way(pageable_bytes=10 * GIB, pinned_bytes=7 * GIB)
+    assert fit(configuration).fits(configuration) == "yes"
+    assert fit(configuration, host_bytes=17 * GIB).fits(configuration) == "yes"
+    assert fit(configuration, host_bytes=16 * GIB).fits(configuration) == "no"
 
 
 def test_what_fits_is_first_and_what_lacks_least_before_what_lacks_more() -> None:
     fast, slow = way(("fast",), bound_ms=1.0), way(("slow",), bound_ms=2.0)
     barely = way(("barely",), needed_bytes=24 * GIB - MIN_CONTEXT_BYTES, bound_ms=0.5)
     near, far = way(("near",), needed_bytes=25 * GIB), way(("far",), needed_bytes=30 * GIB)
-    found = fit(far, barely, slow, near, fast)
-    assert [one.name for one in found.in_order()] == ["fast", "slow", "barely", "near", "far"]
-    assert found.choice() == fast
+    answer = fit(far, barely, slow, near, fast)
+    assert [each.name for each in answer.in_order()] == ["fast", "slow", "barely", "near", "far"]
+    assert answer.choice() == fast
     assert fit(far, barely).choice() == barely
     assert fit(far, near).choice() is None
     assert fit().choice() is None
@@ -57,10 +59,10 @@ def test_of_ways_as_fast_as_each_other_the_one_that_takes_least_of_the_host_is_f
     pinned = way(("pinned",), bound_ms=100.0, pinned_bytes=40 * GIB)
     pageable = way(("pageable",), bound_ms=105.0)
     slower = way(("slower",), bound_ms=105.1, pageable_bytes=0)
-    found = fit(slower, pinned, pageable)
-    assert found.choice() == pageable
-    assert found.fastest() == pinned
-    assert [one.name for one in found.in_order()] == ["pageable", "pinned", "slower"]
+    answer = fit(slower, pinned, pageable)
+    assert answer.choice() == pageable
+    assert answer.fastest() == pinned
+    assert [each.name for each in answer.in_order()] == ["pageable", "pinned", "slower"]
     barely = way(("barely",), needed_bytes=24 * GIB - MIN_CONTEXT_BYTES, pageable_bytes=0)
     assert fit(barely, pinned).choice() == pinned
     smaller = way(("smaller",), bound_ms=105.0, needed_bytes=GIB)
@@ -73,7 +75,7 @@ def test_each_answer_is_the_best_of_what_fits_and_one_way_may_be_all() -> None:
     plain = way(("plain",), bound_ms=5.0, needed_bytes=20 * GIB, pageable_bytes=0)
     large = way(("large",), needed_bytes=30 * GIB, bound_ms=0.1, pageable_bytes=0)
     answers = fit(plain, large, small, fast).answers()
-    assert [(one.kinds, one.way.name) for one in answers] == [
+    assert [(answer.kinds, answer.way.name) for answer in answers] == [
         ((FASTEST,), "fast"),
         ((LEAST_CARD,), "small"),
         ((LEAST_HOST,), "plain"),
@@ -90,9 +92,9 @@ def test_what_changes_images_is_no_choice_where_what_does_not_is_as_fast() -> No
     losses = {"coarse": [ImageLoss("storybook", 0.98, 0.06)]}
     assert fit(coarse, modelled, plain, losses=losses).choice() == plain
     slow = way(("plain",), bound_ms=106.0)
-    found = fit(coarse, modelled, slow, losses=losses).choice()
-    assert found is not None
-    assert found != slow
+    choice = fit(coarse, modelled, slow, losses=losses).choice()
+    assert choice is not None
+    assert choice != slow
 
 
 def test_a_combination_loses_at_least_what_each_of_its_parts_does() -> None:
@@ -108,16 +110,11 @@ def test_a_combination_loses_at_least_what_each_of_its_parts_does() -> None:
     assert fit(both).loss(both) == []
 
 
-def test_a_host_is_asked_for_much_from_three_quarters_of_it_on() -> None:
-    assert fit().much_host_bytes() == 24 * GIB
-    assert fit(host_bytes=64 * GIB).much_host_bytes() == 48 * GIB
-
-
 def test_what_is_offloaded_is_the_choice_only_where_nothing_else_fits() -> None:
     plain = way(("plain",), bound_ms=3000.0)
     offloaded = way(("model_cpu_offload",), bound_ms=1000.0, pageable_bytes=0)
-    found = fit(offloaded, plain)
-    assert found.fastest() == found.choice() == plain
-    assert found.in_order() == [plain, offloaded]
+    answer = fit(offloaded, plain)
+    assert answer.fastest() == answer.choice() == plain
+    assert answer.in_order() == [plain, offloaded]
     large = replace(plain, needed_bytes=30 * GIB)
     assert fit(offloaded, large).choice() == offloaded

@@ -7,26 +7,11 @@ from typing import Any
 import pytest
 
 from fixtures.records.baselines import StagedEntry
-from fixtures.records.merging import MESSAGE, Message, Workers, merge, merged
+from fixtures.records.merging import MESSAGE, Message, Workers, merged
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Interval
 from tests.support.runs import entry, run_record, scenario_record, verdict
-
-
-def told(run: RunRecord, **met: int) -> Message:
-    """The message of a worker as it arrives."""
-    positions = {f"storybook-{name}": position for name, position in met.items()}
-    message = Message(run, positions, dict(run.noted_at))
-    return MESSAGE.load(MESSAGE.dump(message), "a worker")
-
-
-def test_scenarios_stand_in_the_order_of_one_process_each_where_a_test_first_met_it() -> None:
-    run = RunRecord()
-    names = ("bf16", "fp16", "sdpa"), ("fp16", "fp32", "bf16")
-    first, second = (run_record(*map(scenario_record, of_worker)) for of_worker in names)
-    merge(run, [told(first, bf16=2, fp16=9, sdpa=5), told(second, fp32=0, fp16=1, bf16=8)])
-    assert [one.technique for one in run.scenarios.values()] == ["fp32", "fp16", "bf16", "sdpa"]
 
 
 def test_no_verdict_and_no_figure_of_a_scenario_is_lost_and_none_counts_twice() -> None:
@@ -62,36 +47,21 @@ def test_figures_that_differ_are_noted_and_an_empty_text_is_none() -> None:
     ]
 
 
-def test_notes_stand_once_and_in_the_order_of_one_process() -> None:
-    one, two = RunRecord(), RunRecord()
-    for worker, position, sentence in (
-        (one, 5, "third"),
-        (one, 6, "fourth"),
-        (one, 7, "third"),
-        (one, 8, "second"),
-        (two, 1, "first"),
-        (two, 2, "second"),
-    ):
-        worker.position = position
-        worker.note(sentence)
-    run = RunRecord()
-    merge(run, [told(one), told(two)])
-    assert run.notes == ["first", "second", "third", "fourth"]
-
-
-def test_claims_add_up() -> None:
-    run = merged([RunRecord(claims=one) for one in ({"hold": 2}, {"hold": 1, "missed": 4})])
+def test_claims_add_up_and_notes_stand_once() -> None:
+    first = RunRecord(claims={"hold": 2}, notes=["a", "b"])
+    run = merged([first, RunRecord(claims={"hold": 1, "missed": 4}, notes=["b", "c"])])
     assert run.claims == {"hold": 3, "missed": 4}
+    assert run.notes == ["a", "b", "c"]
 
 
 def test_the_device_is_taken_over_and_another_one_is_noted() -> None:
-    known = RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")
+    on_device = RunRecord("nvidia-h200", {"memory_gib": 140}, {"torch": "2.13"}, "random")
     # A worker without a test knows no device.
-    run = merged([RunRecord(), known, RunRecord("nvidia-l4")])
+    run = merged([RunRecord(), on_device, RunRecord("nvidia-l4")])
     (note,) = run.notes
     assert note.startswith("parts of this run differ (device nvidia-h200 -> nvidia-l4, memory_gib")
-    run.notes, run.noted_at = [], {}
-    assert run == known
+    run.notes = []
+    assert run == on_device
 
 
 def test_shards_become_one_run_in_the_order_given() -> None:
@@ -100,7 +70,7 @@ def test_shards_become_one_run_in_the_order_given() -> None:
         scenario_record("bf16"), scenario_record("fp32"), recorded_at="2026-01-31T10:00"
     )
     whole = merged([late, early])
-    assert [one.technique for one in whole.scenarios.values()] == ["fp16", "bf16", "fp32"]
+    assert [record.technique for record in whole.scenarios.values()] == ["fp16", "bf16", "fp32"]
     assert (whole.recorded_at, whole.commit) == ("2026-01-31T10:00", "abc")
     assert merged([]) == RunRecord()
 
@@ -129,12 +99,12 @@ def test_a_worker_that_is_not_understood_told_nothing(text: str) -> None:
     assert workers.staged == []
 
 
-def test_what_workers_found_and_staged_is_taken_in_the_order_of_their_numbers() -> None:
+def test_what_workers_found_is_put_into_an_order_and_what_they_staged_is_by_their_numbers() -> None:
     workers, run = Workers(), RunRecord()
     for name in ("gw10", "gw2"):
         staged = StagedEntry("cpu", "storybook", name, entry())
-        found = run_record(scenario_record(name))
-        workers.ended(name, MESSAGE.dump(Message(found, staged=(staged,))))
-    assert [one.technique for one in workers.staged] == ["gw2", "gw10"]
-    workers.merge_into(run)
-    assert list(run.scenarios) == ["storybook-gw2", "storybook-gw10"]
+        run_of_worker = run_record(scenario_record(name))
+        workers.ended(name, MESSAGE.dump(Message(run_of_worker, staged=(staged,))))
+    assert [record.technique for record in workers.staged] == ["gw2", "gw10"]
+    workers.merge_into(run, ["storybook-gw10", "storybook-gw2"])
+    assert list(run.scenarios) == ["storybook-gw10", "storybook-gw2"]

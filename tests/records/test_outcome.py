@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict, worst
-from fixtures.records.software import software_changes
 
 
 def test_the_most_severe_verdict_speaks_and_the_first_among_equals() -> None:
@@ -13,14 +12,6 @@ def test_the_most_severe_verdict_speaks_and_the_first_among_equals() -> None:
     assert worst(verdicts).outcome is Outcome.BROKEN
     twins = [Verdict("s", name, Outcome.PASS, "") for name in ("first", "second")]
     assert worst(twins).metric == "first"
-
-
-def test_what_was_not_judged_is_less_severe_than_a_pass_and_every_failure_more() -> None:
-    severities = {outcome: outcome.severity for outcome in Outcome}
-    failing = [one for one in Outcome if one.fails(strict=True)]
-    assert severities[Outcome.NOT_JUDGED] < severities[Outcome.UNSUPPORTED]
-    assert severities[Outcome.UNSUPPORTED] < severities[Outcome.PASS]
-    assert all(severities[one] > severities[Outcome.PASS] for one in failing)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +49,3 @@ def test_an_error_is_a_verdict_on_what_it_left_unmeasured() -> None:
     verdict = ERROR.verdict("latency")
     assert verdict == Verdict("sd15-fp16", "latency", Outcome.BROKEN, ERROR.reason)
     assert verdict.sentence == str(ERROR)
-
-
-def test_software_changes_name_what_came_and_went() -> None:
-    before, now = {"a": "1", "b": "1", "c": "1"}, {"a": "2", "b": "1", "d": "3"}
-    assert software_changes(before, now) == ["a 1 -> 2", "c 1 -> absent", "d absent -> 3"]
-    assert software_changes(before, before) == []

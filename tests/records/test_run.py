@@ -1,11 +1,11 @@
-"""A scenario is judged by its worst verdict, a run by any; claims are counted."""
+"""A scenario is judged by its worst verdict, a run by any; what was alive at the peak."""
 
 from __future__ import annotations
 
 import pytest
 
 from fixtures.records.outcome import Outcome
-from fixtures.records.run import RunRecord
+from fixtures.records.record import START, AtPeak, PeakRecorder
 from tests.support.runs import run_record, scenario_record
 
 
@@ -38,8 +38,15 @@ def test_a_run_is_judged_by_any_verdict_that_judges(outcome: Outcome) -> None:
     assert not run_record(scenario_record("c"), scenario_record("d", unsupported="no")).judged
 
 
-def test_claims_are_counted_by_what_became_of_them() -> None:
-    run = RunRecord()
-    for what in ("hold", "missed", "hold"):
-        run.count_claim(what)
-    assert run.claims == {"hold": 2, "missed": 1}
+def test_the_peak_has_its_phase_and_who_holds_what_was_not_let_go_before() -> None:
+    recorder = PeakRecorder()
+    assert recorder.at_peak == AtPeak(START, {})
+    recorder.change("text encoder made", 10)
+    recorder.change("text encoder made", -10)
+    recorder.change("denoiser weights", 100)
+    recorder.phase = "denoiser"
+    recorder.change("denoiser made", 50)
+    recorder.change("denoiser made", -50)
+    recorder.phase = "vae"
+    recorder.change("vae made", 50)
+    assert recorder.at_peak == AtPeak("denoiser", {"denoiser made": 50, "denoiser weights": 100})

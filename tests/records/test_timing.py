@@ -20,6 +20,8 @@ LOGS = st.floats(min_value=-5, max_value=5)
 def test_each_candidate_is_compared_with_the_geometric_mean_of_its_neighbours() -> None:
     group = Group((1.0, 4.0, 4.0), (2.0, 8.0))
     assert group.log_ratios() == pytest.approx([0.0, math.log(2)])
+    on_one_core = Group((1.0, 2.0), (2.0, 8.0))
+    assert on_one_core.log_ratios() == pytest.approx([math.log(2), math.log(4)])
 
 
 @WIDE
@@ -32,14 +34,6 @@ def test_a_steady_drift_cancels_exactly(
     times = [start_s * growth**step for step in range(2 * pairs + 1)]
     group = Group(tuple(times[::2]), tuple(factor * t for t in times[1::2]))
     assert group.log_ratios() == pytest.approx([math.log(factor)] * pairs, abs=1e-9)
-
-
-@WIDE
-@given(st.lists(SECONDS, min_size=3, max_size=9).filter(lambda t: len(t) % 2), st.floats(0.01, 100))
-def test_a_machine_twice_as_fast_sees_the_same_ratios(times: list[float], speed: float) -> None:
-    here = Group(tuple(times[::2]), tuple(times[1::2]))
-    there = Group(tuple(t * speed for t in times[::2]), tuple(t * speed for t in times[1::2]))
-    assert there.log_ratios() == pytest.approx(here.log_ratios(), abs=1e-9)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, 1e-308, 1e308, math.nan, math.inf])
@@ -63,16 +57,6 @@ def test_a_sample_is_the_median_so_one_disturbed_round_does_not_move_it() -> Non
     disturbed = Sample.of([math.log(ratio) for ratio in (1.5, 1.5, 90.0, 1.5, 1.5)])
     assert disturbed.log_ratio == calm.log_ratio == pytest.approx(math.log(1.5))
     assert calm.standard_error == 0
-
-
-def test_on_one_core_rounds_are_compared_one_by_one() -> None:
-    group = Group((1.0, 2.0), (2.0, 8.0))
-    assert group.log_ratios() == pytest.approx([math.log(2), math.log(4)])
-
-
-def test_a_sample_without_a_pair_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one pair"):
-        Sample.of([])
 
 
 def test_the_standard_error_of_a_sample_is_that_of_a_median() -> None:

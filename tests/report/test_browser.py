@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fixtures.records.fit import Fits
 from fixtures.records.images import encoded
-from fixtures.records.likeness import FP32
-from fixtures.records.outcome import Outcome
 from fixtures.report.comparison import Comparison
-from fixtures.report.fit import COLUMNS, fit_page
 from fixtures.report.page import page
-from tests.report.test_page import REFRESH, SEEN, UNSEEN, fp16, illustrated_run
+from tests.report.test_page import REFRESH, fp16, illustrated_run
 from tests.support.browser import FOUND, MISSING, chromium
-from tests.support.fits import fit, way
-from tests.support.running import run_suite
-from tests.support.runs import run_record, scenario_record, timing
+from tests.support.runs import run_record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -80,16 +74,6 @@ def test_filters_leave_what_fits_and_count_it(opened: Page) -> None:
     opened.locator("#family").select_option("")
     opened.get_by_label("Find").fill("FP3")
     assert shown(opened) == ["storybook-fp32"]
-
-
-def test_a_long_name_beside_an_image_stays_in_its_cell(opened: Page) -> None:
-    opened.set_viewport_size({"width": 500, "height": 800})
-    name = opened.locator("tbody:has(.thumb) td.words > button[aria-controls]").first
-    name.evaluate("button => button.textContent = 'channels_last_traced_unet'")
-    inside, cell = (one.bounding_box() for one in (name, name.locator("..")))
-    assert inside is not None
-    assert cell is not None
-    assert inside["x"] + inside["width"] <= cell["x"] + cell["width"]
 
 
 def test_a_click_sorts_by_figure_or_turns_the_theme_and_another_turns_it_back(
@@ -160,33 +144,6 @@ def test_the_verdict_is_whole_and_on_a_phone_a_scenario_is_a_card_with_its_first
     assert closed.is_visible()
 
 
-def test_on_a_phone_the_first_scenario_is_on_the_first_screen(opened: Page) -> None:
-    limits = opened.locator(".limits li").first
-    assert limits.is_visible()
-    opened.set_viewport_size({"width": 390, "height": 844})
-    opened.reload()
-    assert not limits.is_visible()
-    box = opened.locator("#scenarios .status").first.bounding_box()
-    assert box is not None
-    assert box["y"] + box["height"] <= 844
-    opened.get_by_text("What limits these verdicts").click()
-    assert limits.is_visible()
-
-
-def test_a_phone_shows_every_column_of_what_fits(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "fit.html"
-    file.write_text(fit_page(Fits([fit(way(), way(("fp8", "tiling")))])), encoding="utf-8")
-    with visited(browser, file) as tab:
-        tab.set_viewport_size({"width": 390, "height": 800})
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-        cells = tab.locator("table td:visible")
-        assert cells.count() == 2 * (2 + len(COLUMNS))  # its name, whether it fits, the figures
-        for cell in cells.all():
-            box = cell.bounding_box()
-            assert box is not None
-            assert box["x"] + box["width"] <= 390
-
-
 def test_the_slider_uncovers_base(browser: Browser, tmp_path: Path) -> None:
     base, head = (
         run_record(fp16(images=encoded(np.full((2, 16, 16, 3), value)))) for value in (0.2, 0.8)
@@ -217,7 +174,7 @@ def test_a_picture_opens_large_and_a_click_closes_it(opened: Page, where: str) -
     assert large.get_by_text(name).is_visible()
     drawn, thumb = large.locator("img"), small.locator("img")
     assert drawn.get_attribute("src") == thumb.get_attribute("src")
-    sizes = [one.bounding_box() for one in (drawn, thumb)]
+    sizes = [image.bounding_box() for image in (drawn, thumb)]
     assert sizes[0] is not None
     assert sizes[1] is not None
     assert sizes[0]["width"] > 2 * sizes[1]["width"]
@@ -229,76 +186,3 @@ def test_a_picture_opens_large_and_a_click_closes_it(opened: Page, where: str) -
     opened.keyboard.press("Enter")
     opened.get_by_role("button", name="Close").click()
     assert opened.get_by_role("dialog").count() == 0
-
-
-def test_beside_a_name_is_the_first_image_that_an_eye_could_tell_from_fp32_s(
-    browser: Browser, tmp_path: Path
-) -> None:
-    images = encoded(np.stack([np.full((16, 16, 3), value) for value in (0.3, 0.6)]))
-    seen = fp16(images=images, likeness={FP32: [UNSEEN, SEEN]})
-    unseen = scenario_record("sdpa", images=images, likeness={FP32: [UNSEEN, UNSEEN]})
-    file = tmp_path / "report.html"
-    file.write_text(page(run_record(seen, unseen), strict=False), encoding="utf-8")
-    with visited(browser, file) as tab:
-        assert tab.locator("[data-name=storybook-sdpa] .thumb").count() == 0
-        small = tab.locator("[data-name=storybook-fp16] .thumb img")
-        assert small.get_attribute("src") == images[1]
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_a_screen_scrolls_the_table_and_not_the_page_and_each_scenario_shows_its_image(
-    opened: Page, width: int
-) -> None:
-    opened.set_viewport_size({"width": width, "height": 800})
-    box = opened.locator(".inside:visible").bounding_box()
-    assert box is not None
-    assert box["width"] <= width
-    small = opened.locator("[data-name=storybook-fp16] .thumb img")
-    assert small.is_visible()
-    assert small.get_attribute("src") == opened.locator(
-        "[data-name=storybook-fp16] .picture img"
-    ).first.get_attribute("src")
-    assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    assert opened.locator("[data-name=storybook-bf16] .thumb").count() == 0
-
-
-def test_a_thousand_scenarios_open_filter_and_scroll(browser: Browser, tmp_path: Path) -> None:
-    outcomes = [Outcome.REGRESSION, *[Outcome.PASS] * 49] * 20
-    run = run_record(
-        *(
-            scenario_record(f"technique{number}", outcome, wall_ms=100.0, timings=[timing()])
-            for number, outcome in enumerate(outcomes)
-        )
-    )
-    file = tmp_path / "report.html"
-    file.write_text(page(run, strict=False), encoding="utf-8")
-    with visited(browser, file) as tab:
-        assert tab.locator("#scenarios > tbody").count() == 1000
-        tab.locator("#status").select_option("regression")
-        assert tab.locator("#shown").inner_text() == "20 of 1000 scenarios"
-        tab.locator("#status").select_option("")
-        last = tab.get_by_role("button", name="technique999").last
-        last.scroll_into_view_if_needed()
-        assert tab.evaluate("scrollY") > 0
-        assert last.is_visible()
-
-
-def test_the_report_of_a_real_run(browser: Browser, tmp_path: Path) -> None:
-    scenarios = "[storybook-fp32] or [storybook-channels_last]"
-    # Nothing stored is needed: what a page shows is measured all the same.
-    nothing = f"--perf-baselines={tmp_path / 'none'}"
-    result = run_suite("-k", scenarios, "--perf-budget=0", f"--perf-report={tmp_path}", nothing)
-    assert result.returncode == 0, result.stdout
-    with visited(browser, tmp_path / "report.html") as tab:
-        assert shown(tab) == ["storybook-fp32", "storybook-channels_last"]
-        tab.get_by_label("Find").fill("channels")
-        assert shown(tab) == ["storybook-channels_last"]
-        tab.get_by_role("button", name="channels_last", exact=True).click()
-        assert tab.get_by_text("process 1: x").locator("visible=true").count() == 1
-        tab.get_by_role("button", name="channels_last of storybook-channels_last").click()
-        tab.get_by_role("button", name="Close").click()
-        assert tab.locator("[data-name=storybook-channels_last] .thumb").count() == 0
-        assert tab.locator("[data-name=storybook-fp32] .thumb").count() == 1
-        sizes = tab.locator("img:visible").evaluate_all("all => all.map(one => one.naturalWidth)")
-        assert all(size > 0 for size in sizes)
-        tab.get_by_role("button", name="Toggle theme").click()

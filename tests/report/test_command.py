@@ -63,21 +63,10 @@ def test_shards_become_one_report(tmp_path: Path) -> None:
     assert (whole.notes, whole.recorded_at) == (["common"], "2026-11-21")
 
 
-def test_without_arguments_the_help_is_printed_and_nothing_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main([]) == 0
-    said = capsys.readouterr()
-    assert "usage: nox -s report -- " in said.out
-    assert said.err == ""
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--perf-strict"], "give results files"),
+        (["--perf-strict"], "arguments are required: results"),
         (["part1.json", "part2.json"], "add --merge"),
         (["results.json", "--output", "x"], "--output"),
         (["results.json", "--perf-rep", "x"], "--perf-rep"),
@@ -89,18 +78,6 @@ def test_options_that_do_not_fit_are_refused_by_name(
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert words in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_what_is_no_results_file_is_refused_in_one_sentence_that_names_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "results.json"
-    path.write_text('{"schema": 6, "notes": "one"}')
-    assert main([str(path), "--perf-report", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert f"{path} is not the results of a run: at notes: " in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_the_option_that_names_it(

@@ -16,7 +16,6 @@ from markdown_it.token import Token
 
 from fixtures.commands.compare.__main__ import render as render_comparison
 from fixtures.commands.compare.comparing import Compared
-from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.report.comparison import Comparison, Finding
@@ -25,7 +24,6 @@ from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
 from fixtures.settings import Settings
 from fixtures.suite.judging import judge
-from fixtures.verdicts.compared import ComparedFigure
 from tests.support.runs import run_record, scenario_record, verdict
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -54,8 +52,8 @@ TEXTS = st.one_of(
 
 def tokens_of(text: str) -> list[Token]:
     """Every token, those inside of others as well; the spans round dollars are none."""
-    found = MARKDOWN.parse(DOLLAR.sub("DOLLAR", text))
-    return found + [child for token in found for child in token.children or ()]
+    tokens = MARKDOWN.parse(DOLLAR.sub("DOLLAR", text))
+    return tokens + [child for token in tokens for child in token.children or ()]
 
 
 def shown(text: str) -> str:
@@ -91,26 +89,12 @@ def test_a_text_stays_in_its_cell(words: str) -> None:
     assert "html_inline" not in {token.type for token in tokens}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *("@name", "a@b.org", "owner/name#1", "GH-12", "www.example.org", "https://x", "$x$"),
-        *("0123abc", "# x", "- x", "+ x", "1. x", "2) x", "> x", "---", "    x", "*x*", "~~x~~"),
-        *("`x`", "```", "[a](b)", "<b>", "<!-- x -->", "<https://x>"),
-    ],
-)
-def test_the_check_above_sees_what_is_live(words: str) -> None:
-    kinds = {token.type for token in tokens_of(words)}
-    plain = kinds <= {"paragraph_open", "paragraph_close", "inline", "text"}
-    assert LIVE.search(words) or not plain
-
-
 def outside(words: str) -> RunRecord:
     """A run in which everything that may come from outside says these words."""
-    one = verdict("storybook-fp16", Outcome.REGRESSION)
+    regression = verdict("storybook-fp16", Outcome.REGRESSION)
     undecided = verdict("storybook-fp16", Outcome.INCONCLUSIVE, "SSIM")
     unknown = verdict("storybook-fp16", Outcome.NOT_JUDGED, "peak memory", detail=words)
-    failed = replace(one, text=words, detail=words)
+    failed = replace(regression, text=words, detail=words)
     return run_record(
         scenario_record(
             words,
@@ -126,8 +110,7 @@ def outside(words: str) -> RunRecord:
 
 @given(TEXTS)
 def test_no_word_of_a_run_is_live_in_its_summary(words: str) -> None:
-    slower = Verdict(words, words, Outcome.REGRESSION, words)
-    figure = ComparedFigure(slower, LATENCY, 1.0, 2.0, note=words)
+    figure = Verdict(words, words, Outcome.REGRESSION, words, 2.0, 1.0, detail=words)
     finding = Finding(Outcome.REGRESSION, words, words, (words,))
     comparison = Comparison((words, words), run_record(), [words], [figure], 0, [finding])
     text = markdown(outside(words), strict=False, comparison=comparison)
@@ -171,9 +154,9 @@ def test_a_command_is_none_and_the_rest_is_left_alone(command: str) -> None:
 def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) -> None:
     """pytest prints a failure without a trace as it is."""
     words = "slower\n::error::x\x1b[31m ##[error]"
-    run = SimpleNamespace(record=lambda scenario: SimpleNamespace(keep=lambda *kept: None))
-    request = SimpleNamespace(session=SimpleNamespace(items=[]))
-    take = inspect.unwrap(judge)(request, None, run, Settings(), lambda name, value: None)
+    kept = SimpleNamespace(record=lambda scenario: SimpleNamespace(keep=lambda *verdicts: None))
+    perf = SimpleNamespace(measurements=kept, settings=Settings(), items=[])
+    take = inspect.unwrap(judge)(None, None, perf, lambda name, value: None)
     with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as said:
         take(replace(verdict("storybook-fp16", outcome), text=words))
     assert "\x1b" not in str(said.value)
@@ -183,9 +166,8 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
 
 
 def test_a_comparison_s_words_are_no_command() -> None:
-    one = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
-    figure = ComparedFigure(one, LATENCY, note="\x1b[31m\n::error::x")
-    compared = Compared(run_record(), run_record(), [figure])
+    broken = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
+    compared = Compared(run_record(), run_record(), [broken])
     text = render_comparison(compared, color=False)
     assert "\x1b" not in text
     assert "broken ::error::x\\x1b[31m" in text

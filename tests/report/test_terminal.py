@@ -11,8 +11,7 @@ import pytest
 
 from fixtures.metrics.counts import COUNTS
 from fixtures.metrics.latency_verdicts import ELSEWHERE
-from fixtures.records.compilation import BREAKS, GRAPHS, KERNELS
-from fixtures.records.counts import FLOPS, LAUNCHES, OPERATIONS, TOTALS
+from fixtures.records.counts import BREAKS, GRAPHS, KERNELS, LAUNCHES, OPERATIONS, TOTALS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
@@ -66,29 +65,6 @@ def test_the_table_has_every_figure_of_a_scenario(measured: ScenarioRecord) -> N
     assert {title: cells[title] for title in expected} == expected
 
 
-def test_a_simulated_call_has_its_bound_and_its_totals() -> None:
-    totals = dict.fromkeys(TOTALS, 7 * MIB) | {FLOPS: 3 * 10**12, OPERATIONS: 5054}
-    simulated = scenario_record(
-        "fp16",
-        documented_speedup=2.63,
-        bound_ms=12.0,
-        counts=counted(totals),
-    )
-    simulated.verdicts = [verdict(simulated.id, metric=COUNTS.name)]
-    text = shown(run_record(simulated))
-    cells = dict(zip(row(text, "technique"), row(text, "fp16"), strict=True))
-    expected = {
-        "roofline bound": "12 ms",
-        "TFLOP": "3.00",
-        "operations": "5,054 ok",
-        "to host": "7.00 MiB",
-        "syncs": f"{7 * MIB:,}",
-        "verdict": "pass",
-    }
-    assert {title: cells[title] for title in expected} == expected
-    assert "documented" not in text
-
-
 def test_every_column_is_shown_where_a_scenario_has_its_figure(measured: ScenarioRecord) -> None:
     kinds = (*TOTALS, LAUNCHES, GRAPHS, BREAKS, KERNELS)
     measured.counts = counted(dict.fromkeys(kinds, 1)).beside(host_calls())
@@ -119,8 +95,8 @@ def test_a_table_is_as_wide_as_the_terminal_and_says_what_is_left_out(
 
 
 def test_a_column_in_which_something_failed_is_shown_however_narrow_the_terminal() -> None:
-    one = judged_as(image=Outcome.REGRESSION, activation=Outcome.NOT_ACTIVE)
-    text = shown(run_record(one), width=20)
+    record = judged_as(image=Outcome.REGRESSION, activation=Outcome.NOT_ACTIVE)
+    text = shown(run_record(record), width=20)
     assert row(text, "technique") == ["technique", "verdict", "SSIM", "in effect"]
     assert row(text, "bf16") == ["bf16", "not active", "0.9900 FAIL", "FAIL"]
 
@@ -142,33 +118,24 @@ def test_a_log_is_as_wide_as_it_is_told(
         (1400.0, 1520.0, "1,520 (-120) ok"),
         (1400.0, 1400.0, "1,520 ok"),
         (1400.0, None, "1,520 ok"),
-        (1400.0, 0.0, "1,520 ok"),
         (None, 1400.0, "1,520 ok"),
     ],
 )
 def test_operations_stand_with_their_change_as_far_as_a_verdict_tells_it(
     measured_now: float | None, baseline: float | None, cell: str
 ) -> None:
-    one = scenario_record("fp16", counts=counted({OPERATIONS: 1520}))
-    one.verdicts = [
-        verdict(one.id, metric="SSIM", measured=9.0, baseline=1.0),
-        verdict(one.id, metric=COUNTS.name, measured=measured_now, baseline=baseline),
+    record = scenario_record("fp16", counts=counted({OPERATIONS: 1520}))
+    record.verdicts = [
+        verdict(record.id, metric="SSIM", measured=9.0, baseline=1.0),
+        verdict(record.id, metric=COUNTS.name, measured=measured_now, baseline=baseline),
     ]
-    assert row(shown(run_record(one)), "fp16")[2] == cell
-
-
-def test_launches_stand_with_their_change_where_operations_are_not_counted() -> None:
-    one = scenario_record("fp16", counts=counted({LAUNCHES: 90}))
-    one.verdicts = [verdict(one.id, metric=COUNTS.name, measured=90.0, baseline=80.0)]
-    assert row(shown(run_record(one)), "fp16")[2] == "90 (+10) ok"
-    one.counts = counted({OPERATIONS: 90, LAUNCHES: 7})
-    assert row(shown(run_record(one)), "fp16")[2:] == ["90 (+10) ok", "7"]
+    assert row(shown(run_record(record)), "fp16")[2] == cell
 
 
 # What was judged
 
 
-def told(technique: str, *said: tuple[str, Outcome, str], **figures: Any) -> ScenarioRecord:
+def judged_with(technique: str, *said: tuple[str, Outcome, str], **figures: Any) -> ScenarioRecord:
     """A scenario with a verdict for each metric, outcome and detail."""
     verdicts = [
         verdict(f"storybook-{technique}", outcome, metric, detail=detail)
@@ -178,8 +145,8 @@ def told(technique: str, *said: tuple[str, Outcome, str], **figures: Any) -> Sce
 
 
 EVERYTHING = run_record(
-    told("fp32", ("latency ratio", Outcome.PASS, ""), wall_ms=1234.0, peak_bytes=512 * MIB),
-    told(
+    judged_with("fp32", ("latency ratio", Outcome.PASS, ""), wall_ms=1234.0, peak_bytes=512 * MIB),
+    judged_with(
         "fp16",
         ("peak memory", Outcome.PASS, "9 MiB (limit 10 MiB)"),
         ("counts", Outcome.REGRESSION, "aten::mm 4 -> 8 (+4) in Unet"),
@@ -195,7 +162,7 @@ EVERYTHING = run_record(
         counts=counted({OPERATIONS: 29709}),
     ),
     scenario_record("fp32", workload="sd15", weights="embedded"),
-    told(
+    judged_with(
         "bf16",
         ("SSIM", Outcome.NO_BASELINE, ""),
         ("counts", Outcome.NO_BASELINE, ""),
@@ -262,17 +229,11 @@ def judged_as(**outcomes: Outcome) -> ScenarioRecord:
 
 
 def test_strict_marks_the_undecided_and_the_improved_as_failed() -> None:
-    one = judged_as(latency=Outcome.INCONCLUSIVE, counts=Outcome.IMPROVEMENT)
-    strict = render(run_record(one), width=400, color=False, strict=True)
+    record = judged_as(latency=Outcome.INCONCLUSIVE, counts=Outcome.IMPROVEMENT)
+    strict = render(run_record(record), width=400, color=False, strict=True)
     cells = row(strict, "bf16")
     assert (cells[2], cells[-1]) == ("120 ms FAIL", "1,520 FAIL")
-    assert row(shown(run_record(one)), "bf16")[-1] == "1,520 ok"
-
-
-def test_nothing_is_marked_where_nothing_was_judged() -> None:
-    text = shown(run_record(scenario_record("bf16", wall_ms=120.0)))
-    assert row(text, "bf16")[2] == "120 ms"
-    assert "after each figure" not in text
+    assert row(shown(run_record(record)), "bf16")[-1] == "1,520 ok"
 
 
 def test_each_reason_why_nothing_was_judged_is_given_once() -> None:
@@ -307,12 +268,9 @@ def test_escape_sequences_are_there_with_color_alone_whatever_the_terminal(
     assert "regression" in text
 
 
-@pytest.mark.parametrize("width", [20, 80, 400])
-@pytest.mark.parametrize("length", [30, 300])
-def test_a_long_name_is_not_cut(measured: ScenarioRecord, width: int, length: int) -> None:
-    name = "combined_" + "x" * length
-    one = scenario_record(name, Outcome.PASS, wall_ms=1.0)
-    text = shown(run_record(one, measured), width=width)
+def test_a_long_name_is_not_cut(measured: ScenarioRecord) -> None:
+    name = "combined_" + "x" * 300
+    text = shown(run_record(scenario_record(name, Outcome.PASS, wall_ms=1.0), measured), width=80)
     assert row(text, name)[0] == name
     assert row(text, "fp16")[1] == row(text, name)[1] == "pass"
     assert "…" not in text
@@ -362,13 +320,13 @@ def test_the_closing_line_counts_every_scenario_once_the_undecided_as_failed_if_
 
 
 def held_to(technique: str, limit: float | None, outcome: Outcome) -> ScenarioRecord:
-    one = verdict(f"storybook-{technique}", outcome, baseline=1.25, limit=limit)
-    return scenario_record(technique, verdicts=[one], wall_ms=100.0)
+    held = verdict(f"storybook-{technique}", outcome, baseline=1.25, limit=limit)
+    return scenario_record(technique, verdicts=[held], wall_ms=100.0)
 
 
 def test_the_closing_line_and_the_table_say_what_latencies_were_held_to() -> None:
     fp32, fp16 = held_to("fp32", 1.3, Outcome.PASS), held_to("fp16", 1.5, Outcome.REGRESSION)
-    fp16.verdicts = [replace(one, detail=f"1.25 (limit 1.5, {ELSEWHERE})") for one in fp16.verdicts]
+    fp16.verdicts = [replace(fp16.verdicts[0], detail=f"1.25 (limit 1.5, {ELSEWHERE})")]
     new = held_to("new", None, Outcome.NO_BASELINE)
     for records, words in (
         ((fp32, fp16, new), "; latency judged for 2 of 3, limits 4 to 20 %; "),
@@ -376,15 +334,10 @@ def test_the_closing_line_and_the_table_say_what_latencies_were_held_to() -> Non
         ((new,), "; latency judged for 0 of 1; "),
     ):
         assert words in closing_line(run_record(*records), strict=False)
+    claimed = run_record(new, claims={"not comparable": 2, "confirmed": 3})
+    claims = "; documented claims: 3 confirmed, 2 not comparable"
+    assert closing_line(claimed, strict=False).endswith(claims)
     text = shown(run_record(fp32, fp16))
     for technique, limit in (("fp32", "+4 %"), ("fp16", "+20 % by others")):
         cells = dict(zip(row(text, "technique"), row(text, technique), strict=True))
         assert cells["its limit"] == limit
-
-
-def test_the_closing_line_has_the_claims_in_the_same_order_whoever_met_them_first() -> None:
-    claims = {"not comparable": 2, "confirmed": 3}
-    turned = dict(reversed(claims.items()))
-    lines = {closing_line(run_record(claims=one), strict=False) for one in (claims, turned)}
-    assert len(lines) == 1
-    assert lines.pop().endswith("; documented claims: 3 confirmed, 2 not comparable")

@@ -26,8 +26,8 @@ def test_a_reason_that_differs_by_its_command_alone_is_given_once() -> None:
     def record(technique: str, why: str) -> ScenarioRecord:
         remedy = Remedy(f"nox -s refresh -- -k {technique}", "renew it with")
         name = f"storybook-{technique}"
-        one = verdict(name, Outcome.NOT_JUDGED, "counts", detail=why, remedy=remedy)
-        return scenario_record(technique, verdicts=[one])
+        unjudged = verdict(name, Outcome.NOT_JUDGED, "counts", detail=why, remedy=remedy)
+        return scenario_record(technique, verdicts=[unjudged])
 
     many = [record(name, "the baseline is older") for name in ("fp32", "fp16")]
     assert list(map(str, not_judged(many))) == ["counts: the baseline is older"]

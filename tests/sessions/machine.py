@@ -47,9 +47,9 @@ class Machine:
             if (REPOSITORY / file).is_file():
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(REPOSITORY / file, folder / file)
-        for one in (*Path("/bin").iterdir(), *Path("/usr/bin").iterdir()):
-            if not HIDDEN.match(one.name) and not (commands / one.name).is_symlink():
-                (commands / one.name).symlink_to(one)
+        for path in (*Path("/bin").iterdir(), *Path("/usr/bin").iterdir()):
+            if not HIDDEN.match(path.name) and not (commands / path.name).is_symlink():
+                (commands / path.name).symlink_to(path)
         interpreter = python or Path(sys.executable).resolve()
         (commands / "python3").write_text(f'#!/bin/sh\nexec "{interpreter}" "$@"\n', "utf-8")
         (commands / "python3").chmod(0o755)
@@ -108,6 +108,6 @@ class Machine:
             except BaseException:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
-        told = "".join(said)
-        assert process.returncode == status, f"{process.returncode} of:\n{script}\n{told}"
-        return told
+        output = "".join(said)
+        assert process.returncode == status, f"{process.returncode} of:\n{script}\n{output}"
+        return output

@@ -23,7 +23,7 @@ def block(page: str, words: str) -> str:
 def command(page: str, words: str) -> str:
     """The line of a block, or the code within a sentence, that has these words."""
     text = _text(page)
-    lines = [line for found in FENCED.findall(text) for line in found.splitlines()]
+    lines = [line for code in FENCED.findall(text) for line in code.splitlines()]
     return _only(page, words, [*lines, *INLINE.findall(FENCED.sub("", text))])
 
 
@@ -43,6 +43,6 @@ def _text(page: str) -> str:
 
 
 def _only(page: str, words: str, candidates: list[str]) -> str:
-    found = sorted({one for one in candidates if words in one})
-    assert len(found) == 1, f"{page} shows {len(found)} times: {words}"
-    return found[0]
+    matches = sorted({text for text in candidates if words in text})
+    assert len(matches) == 1, f"{page} shows {len(matches)} times: {words}"
+    return matches[0]

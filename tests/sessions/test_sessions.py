@@ -63,12 +63,6 @@ def test_a_read_only_checkout(machine: Machine) -> None:
     assert written(machine.home / "report") >= REPORT
 
 
-def test_a_runner_without_the_actions(installed: Machine, tmp_path: Path) -> None:
-    machine = Machine.new(tmp_path).take_environment(installed, nox=False)
-    machine.run(block("docs/runners.md", "pip install nox").rstrip() + QUICK)
-    assert written(machine.folder / "report") >= REPORT
-
-
 def test_a_technique_of_one_s_own(machine: Machine) -> None:
     """Beside what `test_own_technique_page` runs: nox, a file above, and the command it prints."""
     for name, code in FILES.items():

@@ -16,7 +16,6 @@ import pytest
 from fixtures.records.baseline_store import BaselineStore
 from tests.suite.test_judged import BF16, run
 from tests.support import fake_bench
-from tests.support.blind import BLIND
 from tests.support.running import run_suite
 
 IMPLAUSIBLE = "that is implausible: the measurement went blind, or the change is real"
@@ -30,38 +29,6 @@ def failures(report: Path) -> dict[str, str]:
         for case in ElementTree.parse(report).iter("testcase")
         for failure in (*case.findall("failure"), *case.findall("error"))
     }
-
-
-# Real measurements
-
-
-SENTENCES = {
-    "counts": ("test_counters", "nothing was counted, but the baseline has figures"),
-    "dtypes": ("test_counters", IMPLAUSIBLE),
-    "peaks": ("test_peak_memory", "no peak was measured, but the baseline has figures"),
-    "resident tensors": ("test_peak_memory", IMPLAUSIBLE),
-    "host calls": ("test_host_calls", "nothing was counted, but the baseline has figures"),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("blind", BLIND)
-def test_a_measurement_that_sees_nothing_fails_with_the_true_reason(
-    blind: str, tmp_path: Path
-) -> None:
-    test, sentence = SENTENCES[blind]
-    junit = tmp_path / "junit.xml"
-    result = run_suite(
-        *("-p", "tests.support.blind", "--perf-device", "cpu"),
-        *("-k", f"[storybook-fp32] and ({' or '.join(EXACT)})", f"--junitxml={junit}"),
-        PERF_BLIND=blind,
-    )
-    assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
-    failed = failures(junit)
-    assert sentence in failed[test]
-    assert "compiled code" not in result.stdout
-    assert "Traceback" not in result.stdout
-    assert set(failed) == {test}
 
 
 # Edited baselines, on a bench that measures nothing

@@ -13,8 +13,9 @@ from fixtures.measuring.observation import Observation
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.records.run import FAILS, HOLDS, NOT_COMPARED
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.suite.claims import FAILS, HOLDS, NOT_COMPARED, Claims, Compared
+from fixtures.suite.claims import Claims, Compared
 from fixtures.suite.measurements import Measurements
 from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice
@@ -62,21 +63,21 @@ def compared(
         return (speedups or {})[scenario.technique.id]
 
     observations = observations_on(device or FakeDevice(), observe)
-    measurements = cast(Measurements, SimpleNamespace(observations=observations))
+    fake = SimpleNamespace(observations=observations, speedup=speedup)
     scenario = find_scenario("storybook", technique)
-    return Claims(measurements, selected, speedup, no_latency).compared(claim, scenario)
+    return Claims(cast(Measurements, fake), selected, no_latency).compared(claim, scenario)
 
 
 @pytest.mark.parametrize(
     ("mine", "outcome"), [(2**20 - 1, HOLDS), (2**20, FAILS), (2**20 + 1, FAILS)]
 )
 def test_a_claim_of_less_memory_holds_if_it_is_less(mine: int, outcome: str) -> None:
-    found = compared(
+    result = compared(
         less(PEAK_MEMORY, than=NAIVE), peaks={"sdpa": {"whole": mine}, NAIVE: {"whole": 2**20}}
     )
-    assert found.outcome == outcome
-    assert found.sentence.endswith("has 1.00 MiB against 1.00 MiB")
-    assert found.sentence.startswith("claims less peak memory than naive_attention, ")
+    assert result.outcome == outcome
+    assert result.sentence.endswith("has 1.00 MiB against 1.00 MiB")
+    assert result.sentence.startswith("claims less peak memory than naive_attention, ")
 
 
 def test_a_claim_about_a_component_is_held_to_that_component() -> None:
@@ -88,14 +89,14 @@ def test_a_claim_about_a_component_is_held_to_that_component() -> None:
 
 @pytest.mark.parametrize(("mine", "outcome"), [(2.1, HOLDS), (2.0, FAILS), (1.9, FAILS)])
 def test_a_claim_of_less_latency_holds_if_the_speed_up_is_larger(mine: float, outcome: str) -> None:
-    found = compared(less(LATENCY, than=NAIVE), speedups={"sdpa": mine, NAIVE: 2.0})
-    assert found.outcome == outcome
-    assert found.sentence.endswith(f"has {1 / mine:.3f} against 0.500")
+    result = compared(less(LATENCY, than=NAIVE), speedups={"sdpa": mine, NAIVE: 2.0})
+    assert result.outcome == outcome
+    assert result.sentence.endswith(f"has {1 / mine:.3f} against 0.500")
 
 
 def test_the_reference_is_as_fast_as_itself_and_need_not_be_part_of_the_run() -> None:
-    found = compared(less(LATENCY), speedups={"sdpa": 1.25})
-    assert (found.outcome, found.sentence) == (
+    result = compared(less(LATENCY), speedups={"sdpa": 1.25})
+    assert (result.outcome, result.sentence) == (
         HOLDS,
         "claims less latency than fp32, has 0.800 against 1.000",
     )
@@ -107,21 +108,21 @@ def test_the_reference_is_as_fast_as_itself_and_need_not_be_part_of_the_run() ->
 
 
 def reason(claim: Claim, **options: Any) -> str:
-    found = compared(claim, **options)
-    assert found.outcome == NOT_COMPARED
-    assert found.sentence.startswith(f"{claim}: ")
-    return found.sentence.removeprefix(f"{claim}: ")
+    result = compared(claim, **options)
+    assert result.outcome == NOT_COMPARED
+    assert result.sentence.startswith(f"{claim}: ")
+    return result.sentence.removeprefix(f"{claim}: ")
 
 
 @pytest.mark.parametrize("metric", [PEAK_MEMORY, LATENCY], ids=lambda metric: metric.name)
 def test_a_technique_that_is_not_selected_or_unsupported_is_not_measured_for_it(
     metric: Any,
 ) -> None:
-    found = reason(less(metric, than=NAIVE), selected=("storybook-sdpa",))
-    assert found == "storybook-naive_attention is not part of this run"
+    result = reason(less(metric, than=NAIVE), selected=("storybook-sdpa",))
+    assert result == "storybook-naive_attention is not part of this run"
     device = FakeDevice(lacks={"accelerator": "needs an accelerator"})
-    found = reason(less(metric, than="sequential_cpu_offload"), device=device)
-    assert found == "storybook-sequential_cpu_offload is unsupported: needs an accelerator"
+    result = reason(less(metric, than="sequential_cpu_offload"), device=device)
+    assert result == "storybook-sequential_cpu_offload is unsupported: needs an accelerator"
 
 
 def test_a_device_without_a_clock_compares_memory_alone() -> None:
@@ -135,8 +136,8 @@ def test_a_device_without_a_clock_compares_memory_alone() -> None:
 @pytest.mark.parametrize("broken", ["sdpa", NAIVE])
 @pytest.mark.parametrize("metric", [PEAK_MEMORY, LATENCY], ids=lambda metric: metric.name)
 def test_a_scenario_that_failed_is_the_reason(metric: Any, broken: str) -> None:
-    found = reason(less(metric, than=NAIVE), broken=broken, speedups={"sdpa": 1.0})
-    assert found == f"storybook-{broken}: ran out of memory"
+    result = reason(less(metric, than=NAIVE), broken=broken, speedups={"sdpa": 1.0})
+    assert result == f"storybook-{broken}: ran out of memory"
 
 
 @pytest.mark.parametrize("without", ["sdpa", NAIVE])
@@ -144,8 +145,8 @@ def test_a_technique_without_a_peak_or_a_speed_up_has_none_to_compare(without: s
     peaks = {"sdpa": {"whole": 1}, NAIVE: {"whole": 2}, without: {}}
     speedups: dict[str, float | None] = {"sdpa": 1.0, NAIVE: 1.0, without: None}
     for metric in (PEAK_MEMORY, LATENCY):
-        found = reason(less(metric, than=NAIVE), peaks=peaks, speedups=speedups)
-        assert found == "one of the two has no figure"
+        result = reason(less(metric, than=NAIVE), peaks=peaks, speedups=speedups)
+        assert result == "one of the two has no figure"
 
 
 def test_a_peak_of_compiled_code_is_compared_where_the_same_tells_the_other_one() -> None:

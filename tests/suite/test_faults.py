@@ -100,7 +100,6 @@ def test_what_is_sound_passes_beside_them(faulty_run: dict[str, dict[str, str]])
     ("fault", "chosen", "test", "words"),
     [
         ("slow UNet", FP32, "test_latency", ""),
-        ("slow call", FP32, "test_latency", ""),
         ("version check", UNTIMED, "test_host_calls", "packaging/version.py:"),
         ("walk over modules", UNTIMED, "test_host_calls", WALK),
         ("emptied cache", UNTIMED, "test_host_calls", "empty_cache (a step) 0 -> "),
@@ -114,7 +113,7 @@ def test_a_release_that_is_slower_or_does_more_in_everything_fails_by_that(
     assert words in results[test]
 
 
-@pytest.mark.parametrize("fault", ["scaled latents", "exchanged channels", "other schedule"])
+@pytest.mark.parametrize("fault", ["scaled latents", "other schedule"])
 def test_wrong_numbers_from_right_operations_fail_by_what_was_drawn_before(
     fault: str, tmp_path: Path
 ) -> None:

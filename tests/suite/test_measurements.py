@@ -7,7 +7,8 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
@@ -16,21 +17,21 @@ import pytest
 from fixtures.devices import Device
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import new_run
-from fixtures.measuring.repetition import SampleBudget
-from fixtures.measuring.rounds import SHORT, Plan, timing_of
+from fixtures.measuring.recording import new_run, timing_of
+from fixtures.measuring.rounds import SHORT, Plan
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
-from fixtures.records.images import Images
-from fixtures.records.likeness import FP32, FROZEN, STORED
+from fixtures.records.images import FP32, FROZEN, STORED, Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
+from fixtures.suite.cases import Cases
 from fixtures.suite.claims import Claims
 from fixtures.suite.measurements import Measurements
 from fixtures.techniques.technique import less
 from fixtures.verdicts.case import Case
+from fixtures.worker.sampling import SampleBudget
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation, observations_on
 from tests.support.runs import HARDWARE, entry, latency, timing
@@ -57,12 +58,10 @@ class Bench:
     def __post_init__(self) -> None:
         self._timings = itertools.chain(self.ratios, itertools.repeat(self.ratios[-1]))
         self.measurements = Measurements(
-            observations_on(FakeDevice(), self._observe),
+            observations_on(FakeDevice(), self._observe, self._sample),
             new_run(),
-            self._case,
-            self.sampler,
+            cast(Cases, SimpleNamespace(case=self._case, images=self._stored_images)),
             SampleBudget(1e9),
-            self._stored_images,
             keep_images=self.keep_images,
         )
 
@@ -81,12 +80,12 @@ class Bench:
         return Case(scenario.id, stored, {}, hardware=HARDWARE, timing=timed)
 
     def _stored_images(self, scenario: Scenario) -> Images | None:
-        found = self.stored_images.get(scenario.technique.id)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        images = self.stored_images.get(scenario.technique.id)
+        if isinstance(images, Exception):
+            raise images
+        return images
 
-    def sampler(self, scenario: Scenario, plan: Plan) -> Timing:
+    def _sample(self, scenario: Scenario, plan: Plan) -> Timing:
         self.log.append(f"sample {scenario.technique.id}")
         ratio = next(self._timings)
         if isinstance(ratio, BaseException):
@@ -95,11 +94,7 @@ class Bench:
 
     @property
     def claims(self) -> Claims:
-        def speedup(scenario: Scenario) -> float | None:
-            record, _ = self.measurements.timed(scenario)
-            return None if record.speedup is None else record.speedup.estimate
-
-        return Claims(self.measurements, {SCENARIO.id}, speedup, None)
+        return Claims(self.measurements, {SCENARIO.id}, None)
 
 
 # Each figure is measured once
@@ -107,15 +102,14 @@ class Bench:
 
 def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
     bench = Bench(ratios=(1.08, 1.0, 1.0, 1.0, 1.0))
-    found = [bench.measurements.timed(SCENARIO) for _ in range(2)]
-    (record, verdicts), again = found
+    (record, verdicts), again = [bench.measurements.timed(SCENARIO) for _ in range(2)]
     assert again == (record, verdicts)
     _, *taken, observed, for_the_speedup = bench.log
     assert taken == ["sample vae_tiling"] * len(taken)
     assert len(taken) == len(record.timings) > 1
     assert (observed, for_the_speedup) == ("observe fp32", "sample fp32")
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS]
-    assert record.wall_ms == statistics.median(one.wall_ms for one in record.timings)
+    assert record.wall_ms == statistics.median(timing_.wall_ms for timing_ in record.timings)
     assert record.speedup is not None
 
 

@@ -1,4 +1,4 @@
-"""A misspelt -k is told which names come close; shards together run everything once."""
+"""A workload that does not run says how it does; shards together run everything once."""
 
 from __future__ import annotations
 
@@ -9,30 +9,8 @@ from typing import Any
 import pytest
 
 from fixtures.scenarios import covering, groups_of, left_out, scenarios
-from fixtures.settings import Settings
-from fixtures.suite.selecting import in_shard, selected, suggestions
+from fixtures.suite.selecting import in_shard, selected
 from tests.suite.test_judged import run
-
-FOUND = scenarios(["storybook"])
-
-
-@pytest.mark.parametrize(
-    ("keyword", "meant"),
-    [
-        ("[storybook-sdap]", "storybook-sdpa"),
-        ("chanels_last", "channels_last"),
-        ("not [storybook-bf61] and test_latency", "storybook-bf16"),
-        ("zzz", ""),
-    ],
-)
-def test_the_closest_names_are_given_and_where_none_is_close_the_list(
-    keyword: str, meant: str
-) -> None:
-    sentence = suggestions(keyword, FOUND, Settings(device="cpu"))
-    assert sentence.startswith(f"-k {keyword!r} selects no scenario")
-    assert ("; did you mean " in sentence) == bool(meant)
-    assert meant in sentence
-    assert "--collect-only" in sentence
 
 
 @pytest.mark.parametrize(
@@ -72,14 +50,17 @@ def test_a_covering_part_has_each_technique_and_each_workload() -> None:
 def test_every_scenario_is_in_one_shard_with_what_it_is_compared_with(of: int) -> None:
     matrix = scenarios(["storybook", "storybook-256", "sd15"])
     items: Any = [
-        *(SimpleNamespace(callspec=SimpleNamespace(params={"scenario": one})) for one in matrix),
+        *(
+            SimpleNamespace(callspec=SimpleNamespace(params={"scenario": scenario}))
+            for scenario in matrix
+        ),
         SimpleNamespace(),  # of no scenario
     ]
     shards = [in_shard(items, matrix, number, of) for number in range(1, of + 1)]
     assert sorted(items.index(item) for shard in shards for item in shard) == [*range(len(items))]
     assert items[-1] in shards[0]
     group_of = groups_of(matrix)
-    groups = [{group_of[one.id] for one in selected(shard)} for shard in shards]
+    groups = [{group_of[scenario.id] for scenario in selected(shard)} for shard in shards]
     assert sum(map(len, groups)) == len({*group_of.values()}), "no group is in two shards"
     assert max(map(len, groups)) - min(map(len, groups)) <= 1
 

@@ -62,8 +62,8 @@ def counted(
         for where, count in numbers.items():
             place, _, way = where.rpartition(" (to the ")
             rows[Row(to_device if way == "device)" else to_host, "", place)] = count
-    known = {row.kind for row in rows}
-    rows.update({Row(kind): count for kind, count in totals.items() if kind not in known})
+    kinds = {row.kind for row in rows}
+    rows.update({Row(kind): count for kind, count in totals.items() if kind not in kinds})
     return Counts.of(rows, a_step)
 
 
@@ -101,11 +101,11 @@ def with_functions(
     """With calls of these functions in each step, and of those once besides."""
 
     def rows(functions: Mapping[str, int], times: int = 1) -> Counter[Row]:
-        found: Counter[Row] = Counter()
+        rows_: Counter[Row] = Counter()
         for function, count in functions.items():
             file, _, name = function.rpartition(":")
-            found[Row(HOST_CALLS, name, file)] = times * count
-        return found
+            rows_[Row(HOST_CALLS, name, file)] = times * count
+        return rows_
 
     more = Counts.of(
         rows(step, calls.host_steps) + rows(once or {}),

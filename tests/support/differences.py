@@ -1,11 +1,11 @@
-"""How far apart two images are that should be equal to rounding."""
+"""How far apart two images are, as one number."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fixtures.records.images import Images
-from fixtures.verdicts.likeness import check_both
+from fixtures.verdicts.likeness import check_both, likeness, worst
 
 
 def largest_difference(images: Images, reference: Images) -> float:
@@ -16,3 +16,8 @@ def largest_difference(images: Images, reference: Images) -> float:
     """
     check_both(images, reference)
     return float(np.abs(images.astype(np.float64) - reference.astype(np.float64)).max())
+
+
+def ssim(images: Images, reference: Images) -> float:
+    """The smallest SSIM of a batch: one spoilt image must not hide among good ones."""
+    return worst(likeness(images, reference)).ssim

@@ -17,21 +17,21 @@ PYTEST_DONT_REWRITE: tests import it before a run in their process does, and it 
 
 from __future__ import annotations
 
+import io
 import os
 import time
 import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fixtures.devices import host
 from fixtures.devices.host import VISIBLE
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.observations import Observations
 from fixtures.measuring.rounds import alternating_rounds
 from fixtures.records.counts import Counts
-from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE
@@ -118,11 +118,6 @@ def _ratio(scenario: Scenario) -> float:
     return (0.5 + _figure(scenario) / 2**20) * (1.5 if _is(scenario, "FAKE_SLOW") else 1.0)
 
 
-def _draw_frozen(scenario: Scenario) -> Images:
-    """What every scenario draws."""
-    return IMAGES[:1]
-
-
 def _timed_task(worker: object, scenario: Scenario, action: str = "time") -> FakeTimed:
     """Times the scenario, or its reference."""
     return FakeTimed(lambda n: 0.1 * (_ratio(scenario) if action == "time" else 1.0))
@@ -140,14 +135,19 @@ class _Worker:
         pass
 
     def ask(self, action: str, expected: type, *asked: Any) -> Any:
-        """The device, what compiling comes to, or a sample."""
+        """The device, or what it shows of a scenario; the frozen reference draws what all draw."""
         if action == "facts":
             return _facts()
-        if action == "compile":
-            return compiled(*asked)
-        scenario, plan = asked
+        if action == "draw frozen":
+            file = io.BytesIO()
+            np.save(file, IMAGES[:1])
+            file.seek(0)
+            return file
+        scenario, *plan = asked
+        if action != "sample":
+            return {"observe": _observe, "compile": compiled}[action](scenario)
         sides = FakeTimed(lambda n: 0.1), FakeTimed(lambda n: 0.1 * _ratio(scenario))
-        return alternating_rounds(scenario, *sides, plan)
+        return alternating_rounds(scenario, *sides, *plan)
 
     def close(self) -> None:
         """Nothing to end."""
@@ -159,19 +159,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # By name: pytest rewrites the plugin's assertions, and that must come before its import.
     PATCH.setattr("fixtures.suite.session.Worker", _Worker)
     PATCH.setattr("fixtures.worker.sampling.TimedTask", _timed_task)
-    PATCH.setattr(
-        "fixtures.suite.judging.observations_of",
-        lambda worker, device: Observations(device, _observe, _draw_frozen),
-    )
     for judging in ("suite.cases", "commands.refresh"):
         PATCH.setattr(f"fixtures.{judging}.timing_of", lambda *_: {"steps": 1})
     # What was measured of real images says nothing of these.
     PATCH.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
 
-    if known := os.environ.get("FAKE_KNOWN"):
+    if scenario := os.environ.get("FAKE_KNOWN"):
         from fixtures.suite.known_issues import KnownIssue
 
-        issue = KnownIssue(known, {"torch": ">=2"}, IDLE, ISSUE)
+        issue = KnownIssue(scenario, {"torch": ">=2"}, IDLE, ISSUE)
         PATCH.setattr("fixtures.suite.known_issues.KNOWN_ISSUES", [issue])
 
 

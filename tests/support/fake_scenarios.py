@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -11,11 +12,14 @@ import numpy as np
 
 from fixtures.devices import Device
 from fixtures.measuring.observation import Observation, observe
-from fixtures.measuring.observations import Observations
+from fixtures.measuring.rounds import Plan
 from fixtures.measuring.timed import draw_frozen
 from fixtures.records.run import WHOLE
+from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
+from fixtures.worker.client import Worker
+from fixtures.worker.observations import Observations
 from fixtures.workloads import Workload
 from fixtures.workloads.base import FrozenSource
 from tests.support.counting import counts, host_calls
@@ -123,12 +127,33 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
     return Observation(scenario=scenario, **{**fields, **changes})
 
 
+Observer = Callable[[Scenario, Device], Observation]
+Sampler = Callable[[Scenario, Plan], Timing]
+
+
+@dataclass
+class InProcess:
+    """A worker that does what it is asked in this process; samples are the test's."""
+
+    device: Device
+    observer: Observer
+    sampler: Sampler | None = None
+
+    def ask(self, action: str, expected: type, scenario: Scenario, plan: Plan | None = None) -> Any:
+        """An observation, a file of images, or a sample."""
+        if action == "observe":
+            return self.observer(scenario, self.device)
+        if action == "draw frozen":
+            file = io.BytesIO()
+            np.save(file, draw_frozen(scenario, self.device))
+            file.seek(0)
+            return file
+        assert (action, plan is None, self.sampler is None) == ("sample", False, False)
+        return self.sampler(scenario, plan)  # type: ignore[misc, arg-type]
+
+
 def observations_on(
-    device: Device, observer: Callable[[Scenario, Device], Observation] = observe
+    device: Device, observer: Observer = observe, sampler: Sampler | None = None
 ) -> Observations:
     """Observations that are made in this process."""
-    return Observations(
-        device,
-        lambda scenario: observer(scenario, device),
-        lambda scenario: draw_frozen(scenario, device),
-    )
+    return Observations(device, cast(Worker, InProcess(device, observer, sampler)))

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -149,11 +149,6 @@ def _scale_latents(pipeline: Any) -> None:
     pipeline.vae.register_to_config(scaling_factor=factor * 1.01)
 
 
-def _exchange_channels(pipeline: Any) -> None:
-    weight = pipeline.unet.mid_block.resnets[0].conv1.weight.data
-    weight[[0, 1]] = weight[[1, 0]]
-
-
 def _before_forward(module: Any, do: Callable[[], object]) -> None:
     """Call the function before the module's `forward`, without a hook: torch would call more."""
     forward = module.forward
@@ -184,23 +179,9 @@ def _empty_the_cache(pipeline: Any) -> None:
         _before_forward(module, lambda: torch.cuda.empty_cache())
 
 
-def _before_each_call(pipeline: Any, do: Callable[[], object]) -> None:
-    """Call the function at the start of each of the pipeline's calls, when its steps are set."""
-    set_timesteps = pipeline.scheduler.set_timesteps
-
-    @wraps(set_timesteps)  # pipelines read its signature
-    def start(*args: Any, **kwargs: Any) -> Any:
-        do()
-        return set_timesteps(*args, **kwargs)
-
-    pipeline.scheduler.set_timesteps = start
-
-
 FAULTS_OF_ALL: dict[str, Fault] = {
     "slow UNet": _altered(_slow_unet),
-    "slow call": _called_within(_slower),
     "scaled latents": _altered(_scale_latents),
-    "exchanged channels": _altered(_exchange_channels),
     "other schedule": _altered(_step_wrongly),
     "version check": _altered(_check_a_version),
     "walk over modules": _altered(_walk_modules),

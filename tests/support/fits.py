@@ -26,7 +26,7 @@ def way(techniques: Sequence[str] = ("bf16",), **figures: Any) -> Configuration:
     return Configuration(techniques=tuple(techniques), **{**DEFAULTS, **figures})
 
 
-def fit(*found: Configuration, memory_bytes: int = 24 * GIB, **facts: Any) -> Fit:
+def fit(*ways: Configuration, memory_bytes: int = 24 * GIB, **facts: Any) -> Fit:
     """What is known of these ways on a card."""
     return Fit(
         workload="flux",
@@ -34,6 +34,6 @@ def fit(*found: Configuration, memory_bytes: int = 24 * GIB, **facts: Any) -> Fi
         card="NVIDIA GeForce RTX 4090",
         memory_bytes=memory_bytes,
         software={"torch": "2.13.0", "diffusers": "0.42.1"},
-        ways=list(found),
+        ways=list(ways),
         **facts,
     )

@@ -30,14 +30,13 @@ from dataclasses import replace
 
 from fixtures.workloads.base import EMBEDDED
 from fixtures.workloads.registry import workload
-from fixtures.workloads.storybook.workload import CALL, source
+from fixtures.workloads.storybook import CALL, source
 
 
 @workload(
     "storybook-tiny",
     kind="single",
     call=replace(CALL, width=64, height=64, steps=2),
-    document="notes",
     default_weights=EMBEDDED,
 )
 def tiny(weights, dtype, *, values=True):
@@ -53,13 +52,13 @@ def nothing_kept(patch: pytest.MonkeyPatch) -> Iterator[None]:
     modules = set(sys.modules)
     patch.setattr(sys, "path", list(sys.path))
     patch.setattr(catalogues, "_LOADED", {})
-    kept = [(one, dict(one)) for one in (CATALOGUE.techniques, WORKLOADS)]
+    kept = [(declared, dict(declared)) for declared in (CATALOGUE.techniques, WORKLOADS)]
     try:
         yield
     finally:
-        for one, before in kept:
-            one.clear()
-            one.update(before)  # type: ignore[arg-type]
+        for declared, before in kept:
+            declared.clear()
+            declared.update(before)  # type: ignore[arg-type]
         for name in set(sys.modules) - modules:
             origin = getattr(sys.modules[name], "__file__", None) or ""
             if "pytest-" in origin and "site-packages" not in origin:

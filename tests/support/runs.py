@@ -10,7 +10,7 @@ from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.outcome import Outcome, Reason, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Group, Sample, Timing
-from fixtures.verdicts.compared import RUN
+from fixtures.verdicts.quantity import RUN
 from tests.support.counting import counts, host_calls
 
 MIB = 2**20
@@ -91,10 +91,10 @@ def scenario_record(
 
 def run_record(*records: ScenarioRecord, **fields: Any) -> RunRecord:
     """A run on the CPU that met these scenarios, with these fields."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "device_key": "cpu",
         "hardware": HARDWARE,
         "software": SOFTWARE,
         "scenarios": {record.id: record for record in records},
     }
-    return RunRecord(**{**known, **fields})
+    return RunRecord(**{**defaults, **fields})

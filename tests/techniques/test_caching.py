@@ -19,8 +19,8 @@ from fixtures.techniques import CATALOGUE
 from fixtures.techniques.caching import skips_at_least
 from fixtures.techniques.snapshots import linear_work
 from fixtures.techniques.technique import ActivationContext
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS
+from tests.support.differences import ssim
 
 WORKLOAD = WORKLOADS["storybook-dit"]
 OFF: dict[str, dict[str, Any]] = {

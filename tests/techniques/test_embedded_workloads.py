@@ -268,16 +268,6 @@ def test_an_encoder_that_somebody_keeps_is_not_freed(monkeypatch: pytest.MonkeyP
 # A tiny VAE: which one a workload takes
 
 
-@pytest.mark.parametrize("name", [UNET, DIT])
-def test_an_embedded_workload_has_an_embedded_one(name: str) -> None:
-    wanted = load_tiny_vae(WORKLOADS[name], "nobody/nothing", 4, torch.float32)
-    with CATALOGUE[TINY].applied(WORKLOADS[name], CPU) as pipeline:
-        assert not pipeline.vae.training
-        for weight, other in zip(pipeline.vae.parameters(), wanted.parameters(), strict=True):
-            assert torch.equal(weight, other)
-            assert not weight.requires_grad
-
-
 @pytest.mark.parametrize(
     ("name", "channels", "parameters"), [("sd15", 4, 2_445_063), ("flux", 16, 2_458_899)]
 )

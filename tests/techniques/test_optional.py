@@ -21,8 +21,8 @@ from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, adapters, token_merging
 from fixtures.techniques.registry import Wrapped
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload
+from tests.support.differences import ssim
 from tests.support.half_done import STEPS, WARM_UP_STEPS, HalfDone, Spoil, complaint, nothing
 from tests.support.libraries import skipped_without_libraries
 
@@ -85,9 +85,9 @@ def test_in_effect_it_keeps_the_picture(technique: str, name: str) -> None:
 def test_switched_off_it_draws_the_same_picture_to_the_last_bit(
     technique: str, name: str, off: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workload, known = called(name, technique), CATALOGUE[technique]
-    settings = {name: {**known.settings[name], **off}}
-    monkeypatch.setitem(CATALOGUE.techniques, technique, replace(known, settings=settings))
+    workload, declared = called(name, technique), CATALOGUE[technique]
+    settings = {name: {**declared.settings[name], **off}}
+    monkeypatch.setitem(CATALOGUE.techniques, technique, replace(declared, settings=settings))
     np.testing.assert_array_equal(drawn(technique, workload), drawn("fp32", workload))
     said = complaint(technique, workload, CPU, nothing)
     assert said is not None

@@ -7,13 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.metrics.counts import COUNTS
-from fixtures.metrics.images import judge_images
 from fixtures.metrics.latency_verdicts import LATENCY, RATIO, judge_ratio, judge_time
-from fixtures.metrics.peak_memory import judge_peak_memory
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.verdicts.case import Case, SideCase
-from tests.metrics.cases import ELSEWHERE, NEWER, SCENARIO, case
+from fixtures.verdicts.case import Case
+from tests.metrics.cases import ELSEWHERE, SCENARIO, case, judged_peak, side_case
 from tests.support.counting import counts
 from tests.support.runs import MIB, SOFTWARE, entry, latency, sample, scenario_record, timing
 
@@ -31,7 +29,7 @@ WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
         ["x1.500", "+50.0 %", "x1.020", "1 process)"],
     ),
     "memory": (
-        lambda on: judge_peak_memory(on, PEAKS, "ledger"),
+        lambda on: judged_peak(on, PEAKS),
         ["600.00 MiB", "+17.2 %", "512.00 MiB", "520.00 MiB"],
     ),
     "counts": (
@@ -91,10 +89,8 @@ def test_on_a_device_that_nobody_knows_nothing_that_needs_an_entry_is_judged(nam
 
 
 def test_a_table_has_room_for_the_figure_and_its_limit() -> None:
-    assert (
-        judge_peak_memory(case(), PEAKS, "ledger").detail == "whole 600.00 MiB (limit 520.00 MiB)"
-    )
-    assert case().verdict(RATIO, Outcome.PASS, "x", (1.2, 1.0, 1.02)).detail == (
+    assert judged_peak(case(), PEAKS).detail == "whole 600.00 MiB (limit 520.00 MiB)"
+    assert case().verdict(RATIO, Outcome.REGRESSION, "x", (1.2, 1.0, 1.02)).detail == (
         "x1.200 (limit x1.020)"
     )
     assert case().verdict(RATIO, Outcome.PASS, "x").detail == ""
@@ -117,15 +113,8 @@ def test_suspects_are_every_package_that_changed_of_a_latency_since_it_was_sampl
     assert case(software=SOFTWARE).suspects(COUNTS.quantity) == ()
 
 
-def test_memory_counts_and_images_are_judged_on_every_machine() -> None:
-    elsewhere = case(hardware=ELSEWHERE)
-    assert judge_peak_memory(elsewhere, PEAKS, "ledger").outcome is Outcome.REGRESSION
-    assert counts_judged(elsewhere, 9999).outcome is Outcome.REGRESSION
-    assert judge_images(elsewhere, 0.5, 0.9).outcome is Outcome.REGRESSION
-
-
 def test_a_comparison_calls_its_entry_base_and_accepts_and_renews_nothing() -> None:
-    side = SideCase(SCENARIO, entry(), NEWER)
-    assert "against base's 512.00 MiB" in judge_peak_memory(side, PEAKS, "ledger").sentence
+    side = side_case()
+    assert "against base's 512.00 MiB" in judged_peak(side, PEAKS).sentence
     for outcome in Outcome:
         assert side.verdict(COUNTS.quantity, outcome, "2").sentence == f"{SCENARIO}: 2"

@@ -26,21 +26,15 @@ def _filled(*color: float) -> Images:
 
 BROKEN = {
     "NaN": (_spoil(math.nan), "image 2 of 2 has NaN or infinity"),
-    "NaN in the first": (_spoil(math.nan, 0), "image 1 of 2 has NaN or infinity"),
     "infinity": (_spoil(math.inf), "image 2 of 2 has NaN or infinity"),
-    "minus infinity": (_spoil(-math.inf), "image 2 of 2 has NaN or infinity"),
-    "all NaN": (np.full((1, SIDE, SIDE, 3), math.nan), "100.0%"),
     "above one": (_spoil(1.01), "image 2 of 2 has values outside"),
     "below zero": (_spoil(-0.01), "image 2 of 2 has values outside"),
     "8 bit": ((images() * 255).astype(np.uint8), "has values outside"),
     "black": (_filled(0, 0, 0), "image 2 of 2 is black"),
     "nearly black": (_filled(1 / 255, 0, 0), "image 2 of 2 is black"),
-    "white": (_filled(1, 1, 1), "image 2 of 2 is flat"),
-    "grey": (_filled(0.5, 0.5, 0.5), "image 2 of 2 is flat"),
     "one strong colour": (_filled(1, 0, 0), "image 2 of 2 is flat"),
     "nothing": (images()[:0], "want \\(n, height, width, 3\\)"),
     "one image without a batch": (images()[0], "want \\(n, height, width, 3\\)"),
-    "channels first": (images().transpose(0, 3, 1, 2), "want \\(n, height, width, 3\\)"),
     "transparent": (np.ones((1, SIDE, SIDE, 4)), "want \\(n, height, width, 3\\)"),
     "smaller than the window": (images(side=6), "want at least 7 x 7"),
 }
@@ -60,10 +54,3 @@ def test_a_broken_image_is_refused_on_either_side(name: str) -> None:
 def test_a_dim_or_pale_image_is_still_an_image() -> None:
     check_images(images() * 0.1)
     check_images(1 - images() * 0.1)
-
-
-@pytest.mark.parametrize("other", [images(count=1), images(side=SIDE // 2)])
-def test_images_of_another_shape_are_refused(other: Images) -> None:
-    check_both(images(), images(seed=1))
-    with pytest.raises(BrokenImageError, match="the reference has"):
-        check_both(images(), other)

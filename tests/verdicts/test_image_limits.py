@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.records.likeness import FP32, STORED, Likeness
+from fixtures.records.images import FP32, STORED, Likeness
 from fixtures.scenarios import find_scenario
 from fixtures.verdicts import image_limits as module
 from fixtures.verdicts.image_limits import (
@@ -90,14 +90,17 @@ def test_single_values_that_differ_by_one_are_rounding(
 
 def test_variation_is_of_the_device_the_workload_and_the_technique(measured: Path) -> None:
     fp32, stored = (
-        {"channel": 0.1, "flip": 0.2, "flip_max": 0.3, "largest": one} for one in (0.4, 0.5)
+        {"channel": 0.1, "flip": 0.2, "flip_max": 0.3, "largest": largest} for largest in (0.4, 0.5)
     )
     document = {
         "cpu": {"storybook": {"fp16": {"fp32": fp32, "stored": stored}, "bf16": {"fp32": fp32}}}
     }
     measured.write_text(json.dumps(document), encoding="utf-8")
-    found = harmless_variation("cpu", "storybook", "fp16")
-    assert found == {FP32: Variation(0.1, 0.2, 0.3, 0.4), STORED: Variation(0.1, 0.2, 0.3, 0.5)}
+    variations = harmless_variation("cpu", "storybook", "fp16")
+    assert variations == {
+        FP32: Variation(0.1, 0.2, 0.3, 0.4),
+        STORED: Variation(0.1, 0.2, 0.3, 0.5),
+    }
     assert harmless_variation("cpu", "storybook", "bf16").keys() == {FP32}
     for other in (
         ("cuda", "storybook", "fp16"),
@@ -106,7 +109,7 @@ def test_variation_is_of_the_device_the_workload_and_the_technique(measured: Pat
     ):
         assert harmless_variation(*other) == {}
     scenario = find_scenario("storybook", "fp16")
-    assert scenario.harmless("cpu") == found
+    assert scenario.harmless("cpu") == variations
     assert find_scenario("storybook", "fp16", "my/pipeline").harmless("cpu") == {}
 
 
@@ -118,8 +121,8 @@ def test_what_is_stored_is_of_known_scenarios_and_sound() -> None:
             for technique, by_whom in techniques.items():
                 find_scenario(workload, technique)
                 assert by_whom.keys() <= KEYS.keys()
-                found = harmless_variation(device, workload, technique)
-                for variation in found.values():
+                variations = harmless_variation(device, workload, technique)
+                for variation in variations.values():
                     assert isinstance(variation, Variation)
-                    values = [getattr(variation, one.name) for one in fields(variation)]
+                    values = [getattr(variation, field.name) for field in fields(variation)]
                     assert all(value is None or 0 <= value <= 1 for value in values)

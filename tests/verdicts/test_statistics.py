@@ -72,15 +72,6 @@ def test_bounds_enclose_the_shift_and_a_rarer_error_widens_them(
     assert shift.upper_bound(error / 2) > shift.upper_bound(error)
 
 
-def test_the_interval_widens_with_the_samples_own_noise_and_with_their_disagreement() -> None:
-    baseline = [-0.01, 0.0, 0.01, 0.0, 0.0]
-    calm = shift_of([Sample(0.0, 0.0)] * 3, [baseline])
-    noisy = shift_of([Sample(0.0, 0.2)] * 3, [baseline])
-    divided = shift_of([Sample(-0.3, 0.0), Sample(0.0, 0.0), Sample(0.3, 0.0)], [baseline])
-    assert calm.standard_error < noisy.standard_error
-    assert calm.standard_error < divided.standard_error
-
-
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_a_bound_is_wrong_as_often_as_stated(processes: int) -> None:
     """4,000 unchanged comparisons with five baseline processes, within 3.5 standard errors."""
@@ -109,19 +100,6 @@ def test_a_speed_up_is_the_ratio_of_both_ratios_whichever_comes_first(
     assert (back.low, back.estimate, back.high) == pytest.approx(
         (speedup.low, speedup.estimate, speedup.high)
     )
-
-
-def test_the_interval_of_a_speed_up_misses_as_often_as_stated() -> None:
-    generator, deviation, runs = np.random.default_rng(0), 0.05, 2000
-    missed = 0
-    for _ in range(runs):
-        slow, fast = (
-            [Sample(value, 0.0) for value in generator.normal(centre, deviation, 20)]
-            for centre in (0.0, math.log(0.5))
-        )
-        found = speedup_interval(slow, fast, NO_PRIOR, 0.05)
-        missed += not found.low <= 2.0 <= found.high
-    assert 0.03 < missed / runs < 0.08
 
 
 # What other scenarios say of a spread
@@ -202,5 +180,5 @@ def test_sessions_that_differ_by_more_than_is_documented_widen_the_error() -> No
 def test_a_bound_of_however_few_and_wild_processes_is_a_finite_factor(
     new: list[Sample], error: float
 ) -> None:
-    factor = shift_of([Sample(100 * one.log_ratio, one.standard_error) for one in new])
+    factor = shift_of([Sample(100 * sample.log_ratio, sample.standard_error) for sample in new])
     assert all(math.isfinite(bound) for bound in dataclasses.astuple(factor.interval(error)))

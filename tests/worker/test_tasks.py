@@ -33,14 +33,6 @@ def fails(scenario: Scenario) -> Observation:
     raise ScenarioError(scenario.id, Outcome.BROKEN, "raised ValueError: no")
 
 
-def idle(scenario: Scenario) -> Observation:
-    return observation(scenario.id, inactive="no layer was sliced")
-
-
-def black(scenario: Scenario) -> Observation:
-    return observation(scenario.id, images=np.zeros_like(NOISE))
-
-
 @pytest.fixture
 def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
     """The answer of a task on a fake device, as its client reads it."""
@@ -69,14 +61,6 @@ def test_an_observation_comes_back_with_its_images(answered: Answered) -> None:
     assert answered().images_file != observed.images_file
     blind = answered(observer=lambda scenario: replace(sound(scenario), images=NOISE[:0]))
     assert not blind.images_file
-
-
-@pytest.mark.parametrize("observer", [idle, black])
-def test_what_is_wrong_with_an_observation_is_left_to_who_asks(
-    answered: Answered, observer: Observer
-) -> None:
-    observed = answered(observer=observer)
-    assert observed.inactive == observer(find_scenario("storybook", "bf16")).inactive
 
 
 def test_what_the_device_lacks_is_unsupported(answered: Answered) -> None:

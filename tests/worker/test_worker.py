@@ -60,7 +60,7 @@ def worker(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
 def harm(worker: Worker, folder: Path) -> Harm:
     """What becomes of a scenario that does harm; nothing of it is left."""
 
-    def told(name: str, limit_s: float = LIMIT_S) -> str:
+    def reason(name: str, limit_s: float = LIMIT_S) -> str:
         before = left(folder)
         observed(worker)  # a template does what follows
         worker.limit_s = limit_s
@@ -72,7 +72,7 @@ def harm(worker: Worker, folder: Path) -> Harm:
         assert left(folder) == before
         return caught.value.reason
 
-    return told
+    return reason
 
 
 def left(folder: Path) -> set[str]:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.workloads import loaded
-from fixtures.workloads.base import Workload
-from fixtures.workloads.loaded import KEPT
+from fixtures.workloads import base
+from fixtures.workloads.base import KEPT, Workload
 from tests.support.simulated_runs import shared_device, small
 
 HALF = torch.float16
@@ -47,7 +46,7 @@ def test_each_dtype_is_loaded_once() -> None:
 def test_what_is_large_is_handed_out_and_not_kept_and_fake_tensors_take_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loaded, "MOST_BYTES", 0)
+    monkeypatch.setattr(base, "MOST_BYTES", 0)
     names: list[str] = []
     a, fake = (noting(names, name) for name in ("a", "fake"))
     for _ in range(2):

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from fixtures.workloads.calls import Call, Drawing, PictureSizeError
-from fixtures.workloads.latents import small_images, volume
+from fixtures.workloads.calls import Call, Drawing, PictureSizeError, small_images, volume
 
 CALL = Call("a cat", width=64, height=32, steps=3, guidance_scale=4.0, batch=2)
 

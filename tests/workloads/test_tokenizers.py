@@ -18,7 +18,7 @@ from fixtures.workloads.made_tokenizers import (
     byte_vocabulary,
     word_tokenizer,
 )
-from fixtures.workloads.published import published
+from fixtures.workloads.sources import published
 from fixtures.workloads.twins import SMALL
 from tests.support.small_workloads import BY_DEFAULT, small_workload
 
@@ -90,13 +90,3 @@ def test_words_signs_and_digits_are_tokens_and_special_ones_have_their_places() 
         ("<pad>", "<eos>", "<bos>"), 64, starts_with="<bos>", ends_with="<eos>"
     )
     assert tokenizer("a cat").input_ids == [2, 3, 3, 1]
-
-
-def test_mistral_s_template_takes_parts_of_a_message() -> None:
-    messages = [
-        {"role": role, "content": [{"type": "text", "text": text}]}
-        for role, text in (("system", "be brief"), ("user", "a cat"))
-    ]
-    tokenizer = word_tokenizer(**published("flux2")["tokenizer"])
-    text = tokenizer.apply_chat_template(messages, tokenize=False)
-    assert text == "<s>[SYSTEM_PROMPT]be brief[/SYSTEM_PROMPT][INST]a cat[/INST]"

@@ -14,7 +14,7 @@ from diffusers.hooks import apply_group_offloading
 
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.phases import Phases, denoiser
+from fixtures.devices.phases import denoiser
 from fixtures.measuring.observation import observe
 from fixtures.records.images import Images
 from fixtures.records.record import STATE
@@ -24,8 +24,8 @@ from fixtures.techniques.casting import layerwise_casting
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.technique import ActivationContext
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import WORKLOADS, Workload
+from tests.support.differences import ssim
 from tests.support.half_done import STEPS, complaint
 from tests.support.offloads_to_itself import OffloadsToItself
 from tests.support.small_workloads import small_workload
@@ -106,13 +106,6 @@ def test_a_cache_that_is_disabled_after_half_of_the_steps_is_not_in_effect(case:
     assert "is expected" in said
 
 
-def test_every_cache_of_full_size_is_tried_here() -> None:
-    assert {scenario.id for scenario in CACHES} == {
-        *("flux-taylorseer_cache", "flux-taylorseer_lite_cache", "flux-mag_cache"),
-        *("cogvideox-5b-pyramid_attention_broadcast", "cogvideox-5b-faster_cache"),
-    }
-
-
 # Precision
 
 
@@ -161,7 +154,11 @@ def test_the_example_of_the_docs_mixes_levels(monkeypatch: pytest.MonkeyPatch) -
 
     # A model's own method passes on every option, the function is given those that were chosen.
     given = inspect.signature(apply_group_offloading).parameters.values()
-    defaults = {one.name: one.default for one in given if one.default is not one.empty}
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in given
+        if parameter.default is not parameter.empty
+    }
 
     def record(module: Any, **options: Any) -> None:
         del options["onload_device"]
@@ -181,18 +178,3 @@ def test_the_example_of_the_docs_mixes_levels(monkeypatch: pytest.MonkeyPatch) -
         "CogVideoXTransformer3DModel": {**leaf, "use_stream": True},
         "AutoencoderKLCogVideoX": {**leaf, "use_stream": False},
     }
-
-
-# VAEs
-
-
-@pytest.mark.parametrize(("frames", "calls"), [(9, 1), (17, 2)])
-def test_chunks_are_one_phase_and_as_many_calls(frames: int, calls: int) -> None:
-    pipeline = small_workload("cogvideox-5b").load(torch.float32)
-    seen: list[str] = []
-    latents = torch.zeros(1, 16, (frames - 1) // 4 + 1, 4, 4)
-    with Phases(pipeline, seen.append) as phases, torch.no_grad():
-        decoded = pipeline.vae.decode(latents).sample
-    assert decoded.shape[2] == frames
-    assert seen == ["vae"]
-    assert phases.calls == {"vae": calls}

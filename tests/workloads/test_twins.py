@@ -183,28 +183,28 @@ def test_every_class_and_configuration_has_a_twin_that_nobody_runs_unasked() -> 
 def test_what_is_wrong_is_far_beyond_rounding_and_what_is_not_is_not(name: str) -> None:
     twin, pipeline = made(name)
 
-    def apart(changed: AbstractContextManager[Any], by: Twin = twin, of: Any = pipeline) -> float:
+    def share(changed: AbstractContextManager[Any], by: Twin = twin, of: Any = pipeline) -> float:
         with changed:
             return max(each.share for each in differences(sound, by.computed(of)))
 
     nothing = contextlib.nullcontext()
     with one_thread():
         sound = twin.computed(pipeline)
-        assert apart(nothing, of=twin_of(name).load(torch.float32)) == 0
-        assert 0 < apart(sdpa_kernel(SDPBackend.MATH)) < ROUNDING / 3
+        assert share(nothing, of=twin_of(name).load(torch.float32)) == 0
+        assert 0 < share(sdpa_kernel(SDPBackend.MATH)) < ROUNDING / 3
         faults = {
-            "tokens": apart(tokens_reversed(pipeline)),
-            "noise levels": apart(noise_levels_shifted(pipeline)),
-            "scaling": apart(latents_scaled(pipeline)),
+            "tokens": share(tokens_reversed(pipeline)),
+            "noise levels": share(noise_levels_shifted(pipeline)),
+            "scaling": share(latents_scaled(pipeline)),
         }
         if name not in (*WITHOUT_MASK, *BY_LENGTH):
-            faults["masks"] = apart(masks_dropped(pipeline))
+            faults["masks"] = share(masks_dropped(pipeline))
         if hasattr(pipeline, "transformer"):
-            faults["axes"] = apart(axes_swapped(pipeline))
-        assert apart(nothing) == 0  # every fault has ended
-        faults["guidance"] = apart(nothing, by=guidance_off(twin, pipeline))
+            faults["axes"] = share(axes_swapped(pipeline))
+        assert share(nothing) == 0  # every fault has ended
+        faults["guidance"] = share(nothing, by=guidance_off(twin, pipeline))
         fewer = replace(twin, call=replace(twin.call, steps=twin.call.steps - 1))
-        assert apart(nothing, by=fewer) == float("inf")
+        assert share(nothing, by=fewer) == float("inf")
     assert min(faults.values()) > 3 * ROUNDING, faults
 
 
@@ -214,14 +214,14 @@ def test_weights_are_drawn_by_name_and_none_is_negligible() -> None:
     assert scales.std() > 0.1
     assert pipeline.vae.decoder.conv_norm_out.bias.abs().max() > 0.1
     other = torch.nn.Sequential()
-    other.one, other.two = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    other.first, other.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
     draw_weights(other, "part")
-    two = other.two.weight.clone()
+    two = other.second.weight.clone()
     alone = torch.nn.Sequential()
-    alone.two = torch.nn.Linear(4, 4)
+    alone.second = torch.nn.Linear(4, 4)
     draw_weights(alone, "part")
-    assert torch.equal(alone.two.weight, two)
-    assert not torch.equal(other.one.weight, two)
+    assert torch.equal(alone.second.weight, two)
+    assert not torch.equal(other.first.weight, two)
 
 
 @pytest.mark.parametrize(

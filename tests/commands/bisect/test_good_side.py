@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Criterion, Step, try_candidate
+from fixtures.commands.bisect.steps import Criterion, Step, StepOutcome, try_candidate
 from fixtures.commands.compare import side
 from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.commands.bisect.halving import NothingFoundError, StepOutcome, first_bad
+from fixtures.commands.bisect.steps import NothingFoundError, StepOutcome, first_bad
 
 
 class Places:

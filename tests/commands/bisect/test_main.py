@@ -11,8 +11,7 @@ import pytest
 from fixtures.commands.bisect import __main__ as command
 from fixtures.commands.bisect import candidates
 from fixtures.commands.bisect.candidates import git
-from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Step
+from fixtures.commands.bisect.steps import Step, StepOutcome
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
 from fixtures.settings import Settings
@@ -108,10 +107,10 @@ def test_commits_that_cannot_be_tested_are_named_together(
     good.bad_from, good.skipped = 7, {6, 7}
     arguments = ["--checkout", str(package.folder), "--good", "main~11", "--bad", "main", *ASKED]
     assert command.main(arguments) == 0
-    untested, found, _ = capsys.readouterr().out.splitlines()[-3:]
+    untested, first_bad, _ = capsys.readouterr().out.splitlines()[-3:]
     assert untested.startswith("cannot be tested, and may be the first bad one as well: ")
     assert untested.endswith(" 7")
-    assert found.split(" (last good: ")[0].endswith(" 8")
+    assert first_bad.split(" (last good: ")[0].endswith(" 8")
 
 
 def test_other_packages_are_installed_beside_every_candidate(good: FakeSides) -> None:

@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
-from fixtures.commands.bisect.halving import StepOutcome
-from fixtures.commands.bisect.steps import Criterion, Step
-from fixtures.commands.compare.comparing import Compared, figures_of, not_run
+from fixtures.commands.bisect.steps import Criterion, Step, StepOutcome
+from fixtures.commands.compare.comparing import Compared, not_run, verdicts_on
 from fixtures.commands.errors import CommandError
-from fixtures.metrics.exact import quantity_of
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.counts import FLOPS as FLOPS_TOTAL
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.compared import ComparedFigure, Sides
 from tests.support.counting import counted, host_calls
 from tests.support.runs import failure, run_record, scenario_record
 
@@ -24,13 +21,12 @@ GOOD, BAD, SKIPPED = StepOutcome.GOOD, StepOutcome.BAD, StepOutcome.SKIPPED
 NAME = "sd15-bf16"
 
 
-def figure(metric: str, outcome: Outcome, base: float, head: float) -> ComparedFigure:
-    verdict = Verdict(NAME, metric, outcome, "a sentence")
-    return ComparedFigure(verdict, quantity_of(metric), base, head)
+def figure(metric: str, outcome: Outcome, base: float, head: float) -> Verdict:
+    return Verdict(NAME, metric, outcome, "a sentence", head, base)
 
 
-def compared(*figures: ComparedFigure) -> Compared:
-    return Compared(RunRecord(), RunRecord(), figures)
+def compared(*verdicts: Verdict) -> Compared:
+    return Compared(RunRecord(), RunRecord(), verdicts)
 
 
 SAME = figure("operations", Outcome.PASS, 14, 14)
@@ -66,7 +62,7 @@ UNTIMED = not_run(NAME, base=BROKEN, metric=LATENCY)
     ],
 )
 def test_a_candidate_is_what_its_comparison_says(
-    direction: str, figures: list[ComparedFigure], outcome: StepOutcome
+    direction: str, figures: list[Verdict], outcome: StepOutcome
 ) -> None:
     criterion = Criterion("counts", direction)
     assert Step.of(compared(*figures), criterion).outcome is outcome
@@ -87,7 +83,7 @@ def test_figures_are_said_and_what_is_equal_is_not() -> None:
 
 
 @pytest.mark.parametrize("figure", [NO_GOOD, NEITHER, UNTIMED])
-def test_a_good_one_that_cannot_be_measured_ends_it(figure: ComparedFigure) -> None:
+def test_a_good_one_that_cannot_be_measured_ends_it(figure: Verdict) -> None:
     with pytest.raises(CommandError, match=f"the good one cannot be measured: {NAME}: "):
         Step.of(compared(figure), Criterion("counts", "worse"))
 
@@ -117,11 +113,11 @@ def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
 
 @pytest.mark.parametrize("metric", ["component_calls", "faults"])
 def test_a_candidate_that_is_equal_in_what_has_no_total_is_good(metric: str) -> None:
-    one = scenario_record("bf16", counts=counted(components={"denoiser (batch of 2)": 3}))
-    run, sides = run_record(one), Sides(SideCase(one.id, None, {}), one, one)
-    equal = Compared(run, run, figures_of(sides, [metric]))
+    record = scenario_record("bf16", counts=counted(components={"denoiser (batch of 2)": 3}))
+    run, case = run_record(record), SideCase(record.id, None, {}, base=record)
+    equal = Compared(run, run, verdicts_on(record, case, [metric]))
     assert Step.of(equal, Criterion(metric, "worse")).outcome is GOOD
-    assert equal.compared == {one.id}
+    assert equal.compared == {record.id}
 
 
 def test_a_call_of_the_runtime_is_asked_about_with_the_host_s_calls() -> None:

@@ -12,6 +12,7 @@ from fixtures.commands.compare.comparing import METRICS, Compared, Comparing
 from fixtures.commands.errors import CommandError
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
+from fixtures.report.comparison import texts_of
 from fixtures.scenarios import find_scenario
 from fixtures.verdicts.likeness import has_flip
 from fixtures.verdicts.limits import Limits
@@ -22,7 +23,7 @@ BF16 = "storybook-bf16"
 EXACT = ("peak_memory", "counts")
 EXACTLY = Limits(exact=True)
 METRIC_NAMES = {
-    *("peak memory", "operations", "host calls (a step)", "SSIM", "latency", "faults"),
+    *("peak memory", "counts", "host calls", "SSIM", "latency", "faults"),
     *(["FLIP"] if has_flip() else []),
 }
 Compare = Callable[..., Compared]
@@ -45,17 +46,17 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
 def outcomes(compared: Compared, scenario: str = BF16) -> dict[str, Outcome]:
     """By metric."""
     return {
-        one.verdict.metric: one.verdict.outcome
-        for one in compared.figures
-        if one.verdict.scenario == scenario
+        verdict.metric: verdict.outcome
+        for verdict in compared.verdicts
+        if verdict.scenario == scenario
     }
 
 
 def test_a_side_compared_with_itself_differs_in_nothing(compare: Compare) -> None:
     compared = compare("sound", "sound")
     assert set(outcomes(compared)) == METRIC_NAMES
-    assert {one.verdict.outcome for one in compared.figures} == {Outcome.PASS}
-    assert all(one.base == one.head for one in compared.figures)
+    assert {verdict.outcome for verdict in compared.verdicts} == {Outcome.PASS}
+    assert all(verdict.baseline == verdict.measured for verdict in compared.verdicts)
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     assert closing_line(compared) == (
@@ -75,11 +76,13 @@ def test_a_byte_an_operation_and_more_python_in_a_step_are_a_difference(
     names = ("peak memory", "peak memory (vae)", "operations", "host calls (a step)")
     assert outcomes(compared) == dict.fromkeys(names, outcome)
     assert bool(compared.failed) == (kind == "more")
-    peak, _, operations, calls = (one for one in compared.figures if one.verdict.scenario == BF16)
+    peak, _, operations, calls = (
+        verdict for verdict in compared.verdicts if verdict.scenario == BF16
+    )
     # One byte of half a gibibyte would be no difference in print.
-    assert peak.texts[2] == f"{sign}1"
-    assert operations.note == f"mm {sign}1"
-    assert calls.texts == ("600", "650" if kind == "more" else "550", f"{sign}8.3 %")
+    assert texts_of(peak)[2] == f"{sign}1"
+    assert operations.detail == f"mm {sign}1"
+    assert texts_of(calls) == ("600", "650" if kind == "more" else "550", f"{sign}8.3 %")
 
 
 def test_figures_may_change_by_what_is_allowed_or_immaterial(compare: Compare) -> None:
@@ -101,9 +104,9 @@ def test_a_latency_is_judged_both_ways_shows_both_sides_and_is_stored_as_wall_ti
     assert outcomes(compare("slow", "sound", ("latency",))) == {"latency": Outcome.IMPROVEMENT}
     compared = compare("sound", "slow", ("latency",))
     assert outcomes(compared) == {"latency": Outcome.REGRESSION}
-    figure = compared.figures[0]
-    assert (figure.base, figure.head) == pytest.approx((100, 110))
-    assert figure.texts[2] == "+10.0 %"
+    figure = compared.verdicts[0]
+    assert (figure.baseline, figure.measured) == pytest.approx((100, 110))
+    assert texts_of(figure)[2] == "+10.0 %"
     assert compared.head.scenarios[BF16].wall_ms == pytest.approx(220)
 
 
@@ -130,9 +133,9 @@ def test_what_does_not_run_fails_where_base_runs_it_and_the_rest_is_compared(
 ) -> None:
     compared = compare(base, head, ("counts",))
     assert outcomes(compared) == {"run": outcome}
-    assert outcomes(compared, "storybook-fp32") == {"operations": Outcome.PASS}
-    (figure,) = [one for one in compared.figures if one.verdict.scenario == BF16]
-    assert figure.verdict.not_run == not_run
+    assert outcomes(compared, "storybook-fp32") == {"counts": Outcome.PASS}
+    (figure,) = [verdict for verdict in compared.verdicts if verdict.scenario == BF16]
+    assert figure.not_run == not_run
     says_nothing = outcome is Outcome.UNSUPPORTED
     assert list(compared.failed) == ([] if says_nothing else [figure])
     assert (BF16 in compared.compared) != says_nothing
@@ -145,20 +148,20 @@ def test_a_base_that_fails_while_it_is_timed_leaves_that_out_and_a_head_fails(
     compare: Compare,
 ) -> None:
     compared = compare("untimed", "sound", ("counts", "latency"))
-    assert outcomes(compared) == {"operations": Outcome.PASS, "latency": Outcome.UNSUPPORTED}
+    assert outcomes(compared) == {"counts": Outcome.PASS, "latency": Outcome.UNSUPPORTED}
     (latency,) = [
         figure
-        for figure in compared.figures
-        if (figure.verdict.scenario, figure.verdict.metric) == (BF16, "latency")
+        for figure in compared.verdicts
+        if (figure.scenario, figure.metric) == (BF16, "latency")
     ]
-    assert latency.verdict.not_run == "base"
+    assert latency.not_run == "base"
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     words = f"storybook-fp32, {BF16}: latency not compared: on base: it does not work"
     assert words in render(compared, color=False)
     failing = compare("sound", "untimed", ("latency",))
     assert outcomes(failing) == {"latency": Outcome.BROKEN}
-    assert failing.failed[0].verdict.not_run == "head"
+    assert failing.failed[0].not_run == "head"
 
 
 def test_a_head_that_cannot_be_imported_fails_and_a_base_compares_nothing(

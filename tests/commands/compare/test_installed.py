@@ -26,19 +26,6 @@ def installed(requirements: Requirements) -> str:
         return _run(str(python), "-c", "import tiny; print(tiny.SAID)").stdout.strip()
 
 
-def test_a_branch_is_its_newest_commit_and_a_commit_stays_what_it_is(
-    package: TinyPackage, tmp_path: Path
-) -> None:
-    address = f"tiny @ git+{package.folder.as_uri()}"
-    first = package.commit("one")
-    git(package.folder, "tag", "v1")
-    assert installed(Requirements.parse([f"{address}@main"])) == "one"
-    package.commit("two")
-    for revision, said in (("main", "two"), (first, "one"), ("v1", "one")):
-        assert installed(Requirements.parse([f"{address}@{revision}"])) == said
-    assert list((tmp_path / "cache").iterdir()) == []
-
-
 def test_commits_of_any_branch_are_installed_and_the_checkout_stays_as_it_is(
     package: TinyPackage,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.records.outcome import Outcome
-from tests.commands.compare.test_findings import WALK, found, side
+from tests.commands.compare.test_findings import WALK, findings_in, side
 from tests.support.counting import host_calls, with_functions
 
 MATH = {
@@ -35,11 +35,11 @@ def test_another_kernel_of_attention_is_one_change(
     cause: str,
 ) -> None:
     base, head = (side(operations, 1000 * moved) for operations, moved in (before, now))
-    [one] = found(("bf16", base, head))
-    assert one.outcome is outcome
-    assert one.cause == f"operations of attention ({cause} in Attention"
-    assert "operations" in one.moved
-    assert "bytes moved" in one.moved
+    [finding] = findings_in(("bf16", base, head))
+    assert finding.outcome is outcome
+    assert finding.cause == f"operations of attention ({cause} in Attention"
+    assert "operations" in finding.moved
+    assert "bytes moved" in finding.moved
 
 
 def test_a_blocking_copy_and_its_wait_are_one_finding() -> None:
@@ -50,18 +50,18 @@ def test_a_blocking_copy_and_its_wait_are_one_finding() -> None:
         places={item: 20, f"{rope} (copy to the device)": 6, "diffusers/x.py:encode (item)": 2},
         steps={f"{rope} (to the device)": 2, f"{rope} (copy to the device)": 2},
     )
-    [one] = found(("bf16", base, head))
-    assert one.outcome is Outcome.REGRESSION
-    assert one.cause.startswith("copy to the device +6 (+2 a step)")
-    assert one.cause.endswith(f"at {rope}")
+    [finding] = findings_in(("bf16", base, head))
+    assert finding.outcome is Outcome.REGRESSION
+    assert finding.cause.startswith("copy to the device +6 (+2 a step)")
+    assert finding.cause.endswith(f"at {rope}")
     for figure in ("synchronisations", "copies to the device", "bytes copied to the device"):
-        assert figure in one.moved
+        assert figure in finding.moved
 
 
 def test_calls_explain_what_is_in_proportion_to_them_and_no_more() -> None:
     both, half = ({"denoiser (batch of 1)": count} for count in (6, 3))
     more = {"aten::clone in ResnetBlock2D": 2000}
-    beyond, calls = found(("bf16", side(calls=half), side(more, 3000, calls=both)))
+    beyond, calls = findings_in(("bf16", side(calls=half), side(more, 3000, calls=both)))
     assert beyond.cause == "clone +2,000 in ResnetBlock2D"
     assert "operations +200.0 %" in beyond.moved
     assert calls.cause == "calls of denoiser (batch of 1) +3"
@@ -69,13 +69,13 @@ def test_calls_explain_what_is_in_proportion_to_them_and_no_more() -> None:
     assert "operations" not in calls.moved
 
     within = {"aten::clone in ResnetBlock2D": 1000}
-    [calls] = found(("bf16", side(calls=half), side(within, 2000, calls=both)))
+    [calls] = findings_in(("bf16", side(calls=half), side(within, 2000, calls=both)))
     assert calls.cause == "calls of denoiser (batch of 1) +3"
     assert "operations +100.0 %" in calls.moved
 
     slow = with_functions(host_calls(6000), {WALK: 5000})
     fast = with_functions(host_calls(420), {WALK: 20})
-    calls, gain = found(("bf16", side(calls=both, work=slow), side(calls=half, work=fast)))
+    calls, gain = findings_in(("bf16", side(calls=both, work=slow), side(calls=half, work=fast)))
     assert (calls.outcome, gain.outcome) == (Outcome.REGRESSION, Outcome.PASS)
     assert WALK in gain.cause
     assert "host calls (a step) -96.0 %" in gain.moved

@@ -51,7 +51,6 @@ WHEEL = "diffusers-0.40.0-py3-none-any.whl"
         ("diffusers==0.36.0; python_version >= '3'", "0.36.0"),
         ("diffusers[torch]==0.36.0,!=0.37", "0.36.0"),
         (f"diffusers @ git+https://example.com/diffusers@{COMMIT}", None),
-        ("diffusers @ git+https://example.com/diffusers.git@main#subdirectory=src", None),
         (f"diffusers @ https://example.com/{WHEEL}", None),
     ],
 )
@@ -59,11 +58,6 @@ def test_a_package_is_of_one_version_or_at_an_address(word: str, version: str | 
     [source] = Requirements.parse([word]).given
     assert (source.text, source.name) == (word, "diffusers")
     assert source.version == (Version(version) if version else None)
-
-
-def test_nothing_is_added_to_what_nothing_is_known_of() -> None:
-    on_the_net = Requirements.parse(["diffusers @ git+https://example.com/d@main"])
-    assert on_the_net.transformers() == []
 
 
 def test_a_wheel_has_its_name_and_version(tmp_path: Path) -> None:

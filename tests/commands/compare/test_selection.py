@@ -16,9 +16,9 @@ from tests.support.configurations import write_pipeline
 def test_a_pipeline_without_a_workload_is_selected_by_its_weights(tmp_path: Path) -> None:
     folder = str(write_pipeline("DDIMPipeline", tmp_path / "faces"))
     settings = Settings(device="simulated", weights=folder)
-    found = selected(settings, "[faces-fp32] or [faces-bf16]", "")
-    assert [one.id for one in found] == ["faces-fp32", "faces-bf16"]
-    assert {one.weights for one in found} == {folder}
+    chosen = selected(settings, "[faces-fp32] or [faces-bf16]", "")
+    assert [scenario.id for scenario in chosen] == ["faces-fp32", "faces-bf16"]
+    assert {scenario.weights for scenario in chosen} == {folder}
 
 
 @pytest.mark.long

@@ -26,16 +26,18 @@ def tried(
 ) -> tuple[list[str], list[tuple[str, str]], list[str]]:
     """Names of what was found, what did not run, and everything that was attempted."""
     names, attempted = [], []
-    reasons = [(one, why_not_tried(one, workload)) for one in single_techniques(workload)]
-    planned = [one for one, reason in reasons if not reason]
+    reasons = [
+        (technique, why_not_tried(technique, workload)) for technique in single_techniques(workload)
+    ]
+    planned = [technique for technique, reason in reasons if not reason]
     search = Search(workload, planned)
-    while (one := search.next()) is not None:
-        attempted.append(one.name)
-        needed, component = figures(tuple(technique.id for technique in one.techniques))
-        if search.found(one, way(needed_bytes=needed, peak_in=component)):
-            names.append(one.name)
+    while (trial := search.next()) is not None:
+        attempted.append(trial.name)
+        needed, component = figures(tuple(technique.id for technique in trial.techniques))
+        if search.accepts(trial, way(needed_bytes=needed, peak_in=component)):
+            names.append(trial.name)
     assert search.total == len(attempted)
-    return names, [(one.id, reason) for one, reason in reasons if reason], attempted
+    return names, [(technique.id, reason) for technique, reason in reasons if reason], attempted
 
 
 def test_every_technique_that_has_lines_is_tried_once() -> None:
@@ -47,10 +49,16 @@ def test_every_technique_that_has_lines_is_tried_once() -> None:
         *("group_offload_leaf", "group_offload_block", "group_offload_stream"),
         *STORED,
     }
-    quantized = {one.id for one in CATALOGUE if one.family == "quantization"} - {*STORED}
+    quantized = {technique.id for technique in CATALOGUE if technique.family == "quantization"} - {
+        *STORED
+    }
     assert {name for name, reason in not_run if reason == AS_MANY_BYTES} == quantized
     # Embeddings change the call, and a tiny VAE is another one for each pipeline.
-    unshown = [one.id for one in CATALOGUE if one.family == "prompts" or one.id == "tiny_vae"]
+    unshown = [
+        technique.id
+        for technique in CATALOGUE
+        if technique.family == "prompts" or technique.id == "tiny_vae"
+    ]
     assert sorted(name for name, reason in not_run if reason == UNSHOWN) == sorted(unshown)
     # A cache that leaves out every fifth step looks like nothing in three.
     skipping = ["taylorseer_cache", "taylorseer_lite_cache", "mag_cache"]
@@ -64,7 +72,7 @@ def test_a_combination_makes_the_component_smaller_that_sets_the_peak() -> None:
 
     _, _, attempted = tried(figures)
     offloaded = attempted.index("model_cpu_offload") + 1
-    assert [one for one in attempted if "+" in one] == attempted[offloaded : offloaded + 4]
+    assert [name for name in attempted if "+" in name] == attempted[offloaded : offloaded + 4]
     assert attempted[offloaded : offloaded + 4] == [
         f"{stored} + model_cpu_offload" for stored in ("layerwise_casting", *STORED)
     ]
@@ -72,10 +80,10 @@ def test_a_combination_makes_the_component_smaller_that_sets_the_peak() -> None:
 
 def test_what_needs_no_less_is_not_given_and_not_tried_with_everything() -> None:
     def tiled(attempted: list[str]) -> int:
-        return len([one for one in attempted if one.startswith("vae_tiling + ")])
+        return len([name for name in attempted if name.startswith("vae_tiling + ")])
 
     names, _, attempted = tried(lambda _: (10, "vae"))
-    assert not any("+" in one for one in names)
+    assert not any("+" in name for name in names)
     assert tiled(attempted) == 1
     _, _, attempted = tried(lambda names: (10 - ("vae_tiling" in names), "vae"))
     assert tiled(attempted) > 5
@@ -87,7 +95,7 @@ def test_a_chain_goes_on_as_long_as_it_helps_and_no_set_is_tried_twice() -> None
 
     names, _, attempted = tried(figures)
     assert "layerwise_casting + vae_tiling + model_cpu_offload" in names
-    sets = [frozenset(one.split(" + ")) for one in attempted]
+    sets = [frozenset(name.split(" + ")) for name in attempted]
     assert len(set(sets)) == len(sets)
 
 
@@ -104,9 +112,9 @@ def test_weights_are_stored_once_and_not_offloaded_layer_by_layer() -> None:
     stored = {*STORED, "layerwise_casting"}
     # Accelerate's hooks would put the weights back as they were.
     assert "layerwise_casting + sequential_cpu_offload" not in attempted
-    for names in (set(one.split(" + ")) for one in attempted):
+    for names in (set(name.split(" + ")) for name in attempted):
         assert len(names & stored) <= 1
-        moved = {one for one in names if one.startswith(("group", "sequential"))}
+        moved = {name for name in names if name.startswith(("group", "sequential"))}
         assert not (names & {*STORED} and moved)
 
 
@@ -119,13 +127,5 @@ def test_every_format_is_one_of_the_techniques_and_every_other_quantization_is_l
         *("quanto_int8", "bitsandbytes_8bit"),
     }
     assert {*STORED, *as_many_bytes} == {
-        one.id for one in CATALOGUE if one.family == "quantization"
+        technique.id for technique in CATALOGUE if technique.family == "quantization"
     }
-
-
-def test_four_bits_are_not_tried_on_what_they_are_not_meant_for() -> None:
-    _, not_run, attempted = tried(lambda names: (10 - len(names), "denoiser"), WORKLOADS["sd15"])
-    assert {("bitsandbytes_nf4", "it is not meant for sd15"), ("traced_unet", UNSHOWN)} <= {
-        *not_run
-    }
-    assert not any("nf4" in one for one in attempted)

@@ -23,15 +23,7 @@ from fixtures.records.units import MIB
 from fixtures.settings import Settings
 from fixtures.techniques import CATALOGUE
 from fixtures.worker import tasks
-from fixtures.worker.protocol import (
-    Action,
-    Facts,
-    Opening,
-    Task,
-    Tried,
-    Trying,
-    send_answer,
-)
+from fixtures.worker.protocol import Action, Facts, Opening, Task, Tried, Trying, send_answer
 from fixtures.worker.running import Running
 from fixtures.workloads import WORKLOADS
 from tests.support import fits
@@ -56,8 +48,8 @@ class WorkerHere:
             tasks.run(Task(action, self.opening, trying=trying), theirs)
         else:
             try:
-                found = self.made_up(trying.techniques)
-                send_answer(theirs, Tried((found,) * len(trying.cards)))
+                configuration = self.made_up(trying.techniques)
+                send_answer(theirs, Tried((configuration,) * len(trying.cards)))
             except ScenarioError as error:
                 send_answer(theirs, error.verdict("run"))
         return Answered(ours)
@@ -170,13 +162,6 @@ def test_lines_that_raise_and_a_call_that_is_refused_are_named(
     said = fit(techniques=["tiny_vae", "fp16"])
     assert said.code == 2
     assert "small cannot run in any way here: fp16: raised ValueError: no such thing" in said.err
-
-
-def test_an_interrupt_keeps_nothing(fit: Fit, fake_trial: Callable[..., None]) -> None:
-    fake_trial(model_cpu_offload=KeyboardInterrupt())
-    said = fit()
-    assert (said.code, said.out) == (130, "")
-    assert said.err.splitlines()[-1] == "fit: interrupted, nothing is kept"
 
 
 def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(

@@ -10,8 +10,10 @@ from fixtures.verdicts.likeness import has_flip
 
 def test_a_loss_is_that_of_the_stored_entry_or_of_the_precision_beneath() -> None:
     names = ("fp32", "bf16", "model_cpu_offload", "layerwise_casting", "bitsandbytes_nf4")
-    found = image_losses(names, "bf16")
-    ssim = {name: {one.workload: one.ssim for one in losses} for name, losses in found.items()}
+    losses_of = image_losses(names, "bf16")
+    ssim = {
+        name: {loss.workload: loss.ssim for loss in losses} for name, losses in losses_of.items()
+    }
     store = BaselineStore(BASELINES)
 
     def stored(device: str, name: str) -> float | None:
@@ -26,8 +28,8 @@ def test_a_loss_is_that_of_the_stored_entry_or_of_the_precision_beneath() -> Non
     assert dit["bitsandbytes_nf4"] == stored("cpu", "bitsandbytes_nf4")  # no card draws it here
     assert dit["bitsandbytes_nf4"] < dit["layerwise_casting"] < dit["bf16"] < 1
     assert set(ssim["bitsandbytes_nf4"]) == {"storybook-dit"}
-    assert image_losses(["fp32"], "fp16") == {"fp32": found["fp32"]}
-    flips = {name: losses[-1].flip for name, losses in found.items()}
+    assert image_losses(["fp32"], "fp16") == {"fp32": losses_of["fp32"]}
+    flips = {name: losses[-1].flip for name, losses in losses_of.items()}
     assert (flips["fp32"] == 0.0) == has_flip()
     assert all((flip is not None) == has_flip() for flip in flips.values())
 

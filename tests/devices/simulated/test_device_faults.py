@@ -24,8 +24,8 @@ from fixtures.techniques.placement import group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.snapshots import record_snapshots
 from fixtures.techniques.technique import ActivationContext
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import Workload
+from tests.support.differences import ssim
 from tests.support.simulated_runs import shared_device, small_drawing
 
 MIN_SSIM = 0.99
@@ -155,5 +155,5 @@ def test_a_fault_is_found_by_the_check_that_is_for_it_and_a_sound_pipeline_by_no
     technique: str, spoil: Spoil, check: str, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed, sentence = failure(technique, spoil, monkeypatch)
-    assert failed == check
+    assert failed == check, sentence
     assert [word for word in words if word not in sentence] == []

@@ -14,9 +14,8 @@ from fixtures.measuring.observation import Observation, observe
 from fixtures.records.images import Images
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.likeness import ssim
 from fixtures.workloads import Workload
-from tests.support.differences import largest_difference
+from tests.support.differences import largest_difference, ssim
 from tests.support.fake_scenarios import observations_on
 from tests.support.simulated_runs import shared_device, small_drawing
 

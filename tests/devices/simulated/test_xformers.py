@@ -130,7 +130,10 @@ def fused_by_torch(pipeline: Any) -> None:
     ("spoil", "says"),
     [
         (fused_by_torch, "_attention_forward operations, not"),
-        (lambda pipeline: pipeline.unet.set_default_attn_processor(), "not only"),
+        (
+            lambda pipeline: pipeline.unet.set_default_attn_processor(),
+            "have no XFormersAttnProcessor",
+        ),
     ],
     ids=["another kernel", "switched off"],
 )

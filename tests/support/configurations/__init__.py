@@ -20,7 +20,7 @@ from fixtures.workloads.made_tokenizers import (
     byte_tokenizer,
     word_tokenizer,
 )
-from fixtures.workloads.published import published
+from fixtures.workloads.sources import published
 
 Data = dict[str, Any]
 """Components by name, and pipelines by class."""
@@ -66,12 +66,6 @@ def write_pipeline(name: str, folder: Path, data: Data = SMALL) -> Path:
             index[part] = written
     _write(folder / "model_index.json", index)
     return folder
-
-
-def class_of(library: str, written: str) -> Any:
-    """The class of a component: its name comes before the number by which equals are told apart."""
-    package = library if library in OURS else f"diffusers.pipelines.{library}"
-    return getattr(import_module(package), written.partition(" ")[0])
 
 
 def config_of(written: str | dict[str, Any]) -> Mapping[str, Any]:

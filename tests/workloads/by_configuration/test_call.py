@@ -5,18 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
 
 import diffusers
 import numpy
 import pytest
-import torch
 
-from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration.call import call_arguments, draw_with_defaults
-from fixtures.workloads.by_configuration.defaults import PROMPT
-from fixtures.workloads.by_configuration.inputs import needed_inputs
+from fixtures.workloads.by_configuration.defaults import PROMPT, needed_inputs
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from fixtures.workloads.calls import Call
 from fixtures.workloads.composition import call_parameters
@@ -64,21 +60,17 @@ def test_a_call_has_the_defaults_of_its_pipeline_and_components_decide_the_kind(
 @pytest.mark.parametrize(
     ("name", "inputs"),
     [
-        ("FluxPipeline", set()),
         ("Flux2Pipeline", set()),
         ("FluxKontextPipeline", {"image"}),
-        ("StableDiffusionXLImg2ImgPipeline", {"image"}),
         ("FluxFillPipeline", {"image", "mask_image"}),
         ("FluxControlPipeline", {"control_image"}),
         ("StableDiffusionControlNetPipeline", {"image"}),
         ("StableDiffusionControlNetInpaintPipeline", {"image", "mask_image", "control_image"}),
         ("StableDiffusion3ControlNetInpaintingPipeline", {"control_image", "control_mask"}),
-        ("WanImageToVideoPipeline", {"image"}),
         ("WanVideoToVideoPipeline", {"video"}),
         ("WanAnimatePipeline", {"image", "pose_video", "face_video"}),
         ("Cosmos2VideoToWorldPipeline", {"image"}),
         ("IFInpaintingSuperResolutionPipeline", {"image", "original_image", "mask_image"}),
-        ("QwenImageEditPipeline", {"image"}),
         ("StableDiffusionDepth2ImgPipeline", {"image"}),  # by its description alone
         ("QwenImageControlNetPipeline", {"control_image"}),
     ],
@@ -114,6 +106,9 @@ def test_a_batch_has_as_many_prompts_and_images() -> None:
     given = call_arguments(diffusers.FluxImg2ImgPipeline, replace(CALL, batch=3))
     assert given["prompt"] == [PROMPT] * 3
     assert len(given["image"]) == 3
+    assert "enable_prompt_rewrite" not in given
+    rewriting = call_arguments(diffusers.LongCatImagePipeline, CALL)
+    assert rewriting["enable_prompt_rewrite"] is False
     unprompted = call_arguments(diffusers.StableVideoDiffusionPipeline, replace(CALL, batch=2))
     assert unprompted["num_videos_per_prompt"] == 2
 
@@ -126,31 +121,3 @@ def test_texts_stay_as_they_are_without_ftfy() -> None:
         patch.setitem(sys.modules, module.__name__, module)
         assert len(draw_with_defaults(module.Pipeline, module.Pipeline(), CALL)) == 0
     assert module.seen == [PROMPT]
-
-
-def test_no_language_model_rewrites_the_prompt() -> None:
-    given = call_arguments(diffusers.LongCatImagePipeline, CALL)
-    assert given["enable_prompt_rewrite"] is False
-    assert "enable_prompt_rewrite" not in call_arguments(diffusers.FluxPipeline, CALL)
-
-
-@pytest.mark.parametrize(("channels", "mode"), [(4, "RGBA"), (3, "RGB")])
-def test_an_image_has_as_many_channels_as_the_vae_encodes(channels: int, mode: str) -> None:
-    class LayeredPipeline:
-        vae = SimpleNamespace(config={"input_channels": channels})
-
-        def __call__(self, image: Any, width: int, height: int) -> Any:
-            assert image.mode == mode
-            return (torch.empty(1, 16, 24, 3, device="meta"),)
-
-    # A tensor that is drawn is no image.
-    assert len(draw_with_defaults(LayeredPipeline, LayeredPipeline(), CALL)) == 0
-
-
-def test_a_package_that_the_pipeline_misses_is_named() -> None:
-    class ForgetfulPipeline:
-        def __call__(self, prompt: str) -> Any:
-            return forgotten_package.fix(prompt)  # type: ignore[name-defined]  # noqa: F821
-
-    with pytest.raises(WorkloadError, match=r"Pipeline needs forgotten_package; run `.* -m pip"):
-        draw_with_defaults(ForgetfulPipeline, ForgetfulPipeline(), CALL)

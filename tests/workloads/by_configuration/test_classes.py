@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
@@ -19,7 +17,7 @@ from fixtures.techniques.registry import models
 from fixtures.workloads import WORKLOADS, Workload
 from fixtures.workloads.by_configuration.workload import workload_of_folder
 from fixtures.workloads.sources import Source
-from tests.support.configurations import CLASSES, SMALL, class_of, write_pipeline
+from tests.support.configurations import CLASSES, write_pipeline
 
 # What pipelines warn of concerns packages under test; a pipeline may be old.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -32,13 +30,6 @@ QUICK = {
     *("PixArtAlphaPipeline", "StableVideoDiffusionPipeline"),
 }
 """A UNet and a transformer, images, videos and sounds; the others are tried by the long tests."""
-VIDEO = {
-    *("AnimateDiffPipeline", "CogVideoXImageToVideoPipeline"),
-    *("CogVideoXVideoToVideoPipeline", "HunyuanSkyreelsImageToVideoPipeline"),
-    *("HunyuanVideoPipeline", "LTXImageToVideoPipeline", "LTXPipeline", "LattePipeline"),
-    *("MochiPipeline", "StableVideoDiffusionPipeline"),
-}
-SOUND = {"LongCatAudioDiTPipeline"}
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +44,6 @@ def small(workload: Workload) -> Workload:
     frames = min(call.frames, MAX_FRAMES)
     changed = replace(call, width=width, height=height, frames=frames, steps=STEPS)
     return replace(workload, call=changed)
-
-
-def configured_parameters(name: str) -> dict[str, int]:
-    """The number of weights of each model, made from its configuration by the library itself."""
-    counts = {}
-    for part, written in SMALL["pipelines"][name].items():
-        library, config = SMALL["components"].get(str(written), (None, None))
-        model = class_of(library, written) if library else None
-        if model is None or not issubclass(model, torch.nn.Module):
-            continue
-        with torch.device("meta"):
-            if library == "transformers":
-                made: Any = model(model.config_class(**config))
-            else:
-                made = model.from_config(config)
-        counts[part] = sum(weight.numel() for weight in made.parameters())
-    return counts
 
 
 def technique_for(number: int, name: str) -> str:
@@ -93,21 +67,16 @@ def test_a_class_runs_by_its_configurations_alone(
     assert not [*folder.rglob("*.safetensors"), *folder.rglob("*.bin")]
     workload = small(workload_of_folder(str(folder)).by_configuration)
     with device.entered(), CATALOGUE[technique].applied(workload, device) as pipeline:
-        held = models(pipeline)
-        weights = {part: [*model.parameters()] for part, model in held.items()}
+        weights = [weight for model in models(pipeline).values() for weight in model.parameters()]
         with device.observe(pipeline) as trace:
             images = workload.draw(pipeline)
-        places = {weight.device.type for model in weights.values() for weight in model}
-        count = {part: sum(map(torch.Tensor.numel, model)) for part, model in weights.items()}
-        size = sum(weight.nbytes for model in weights.values() for weight in model)
-    expected = configured_parameters(name)
-    assert count == expected
+        places = {weight.device.type for weight in weights}
+        size = sum(weight.nbytes for weight in weights)
     assert places == {"cuda"}
     assert trace.calls["denoiser"] >= STEPS
     assert trace.component_peak_bytes[WHOLE] > size
     assert trace.counts.total(COMPUTE) > 0
-    assert (workload.kind == "video") == (name in VIDEO)
-    assert (len(images) == 0) == (name in SOUND)
+    assert (len(images) == 0) == (name == "LongCatAudioDiTPipeline")  # which draws sounds
 
 
 @pytest.mark.parametrize("name", ["FluxImg2ImgPipeline", "StableDiffusionControlNetPipeline"])
@@ -121,5 +90,6 @@ def test_models_that_diffusers_leaves_on_the_accelerator_may_stay(
 
 
 def test_none_of_them_is_a_class_that_the_suite_has() -> None:
-    sources = [one.source for one in WORKLOADS.values() if isinstance(one.source, Source)]
-    assert not {source.pipeline for source in sources} & set(CLASSES)
+    sources = [workload.source for workload in WORKLOADS.values()]
+    declared = {source.pipeline for source in sources if isinstance(source, Source)}
+    assert not declared & set(CLASSES)

@@ -45,9 +45,9 @@ def test_a_known_class_takes_its_workload_s_call(
     name, folder = stored
     twin = twin_of(name)
     monkeypatch.setitem(WORKLOADS, twin.name, twin)  # as where compiled code is counted
-    found = workload_of_folder(str(without_weights(folder)))
-    assert (found.name, found.call) == (name, WORKLOADS[name].call)
-    assert found.weights == str(folder)
+    workload = workload_of_folder(str(without_weights(folder)))
+    assert (workload.name, workload.call) == (name, WORKLOADS[name].call)
+    assert workload.weights == str(folder)
 
 
 @pytest.mark.parametrize("name", ["wan-14b", "wan-1.3b", "wan2.2-a14b", "wan2.2-5b"])
@@ -75,8 +75,10 @@ def test_without_its_weights_a_pipeline_is_the_same_but_for_their_values(
         other = getattr(configured, part)
         assert type(other) is type(component)
         if isinstance(component, torch.nn.Module):
-            expected = {key: (one.shape, one.dtype) for key, one in component.state_dict().items()}
-            made = {key: (one.shape, one.dtype) for key, one in other.state_dict().items()}
+            expected, made = (
+                {key: (value.shape, value.dtype) for key, value in model.state_dict().items()}
+                for model in (component, other)
+            )
             assert made == expected
     with pytest.raises(WorkloadError, match="whole or in shards"):
         WORKLOADS[name].with_weights(str(folder)).load(torch.float16)

@@ -62,9 +62,13 @@ REFUSED: list[tuple[Damage, str]] = [
         f"is quantized (quantization_config in {CONFIG})",
     ),
     (written(CONFIG, b"{"), f"has an unreadable {CONFIG}"),
+    (
+        changed("text_encoder/config.json", _attn_implementation="mine/kernel"),
+        "has the key '_attn_implementation' in text_encoder/config.json, which could load code",
+    ),
     pytest.param(  # type: ignore[list-item]
         changed(INDEX, scheduler=["diffusers", "CosineDPMSolverMultistepScheduler"]),
-        "needs torchsde for its class 'CosineDPM",
+        "requires the torchsde library",
         marks=pytest.mark.skipif(find_spec("torchsde") is not None, reason="it is installed here"),
     ),
 ]
@@ -74,13 +78,6 @@ REFUSED: list[tuple[Damage, str]] = [
 def test_an_unfit_folder_is_refused(damage: Damage, says: str, folder: Path) -> None:
     damage(folder)
     assert says in said_of(folder)
-
-
-def test_no_kernel_of_a_repository_is_taken(folder: Path) -> None:
-    """Without the key transformers takes its own implementation."""
-    change_json(folder / "text_encoder/config.json", _attn_implementation="mine/kernel")
-    pipeline = workload_of_folder(str(folder)).by_configuration.load(torch.float32)
-    assert pipeline.text_encoder.config._attn_implementation in (None, "eager", "sdpa")
 
 
 def test_a_missing_argument_is_named(tmp_path: Path) -> None:

@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 import psutil
 import pytest
 
-from fixtures.measuring.repetition import (
+from fixtures.records.outcome import Outcome, ScenarioError, Verdict
+from fixtures.records.timing import Timing
+from fixtures.verdicts.statistics import MAX_SAMPLES
+from fixtures.worker.sampling import (
     SCENARIO_S,
-    RoundRobin,
     SampleBudget,
     noise,
     until_decided,
 )
-from fixtures.records.outcome import Outcome, ScenarioError, Verdict
-from fixtures.records.timing import Timing
-from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.support.runs import timing
 
 SAMPLE_S = 10.0
@@ -122,37 +121,6 @@ def test_of_several_verdicts_any_may_ask_for_more_unless_one_has_failed(
         assert verdict.outcome is (outcome if samples == 1 else Outcome.PASS)
         undecided = verdict.outcome is Outcome.INCONCLUSIVE
         assert ("undecided because of" in verdict.sentence) is undecided
-
-
-# Round robin
-
-
-def test_all_are_sampled_in_turn_when_the_first_is_asked_for() -> None:
-    order: list[str] = []
-
-    def samples(name: str) -> Iterator[Timing]:
-        if name == "idle":
-            raise ScenarioError("idle", Outcome.NOT_ACTIVE, "not in effect")
-        return sampled(name)
-
-    def sampled(name: str) -> Iterator[Timing]:
-        for number in range(99):
-            order.append(name)
-            if (name, number) == ("b", 1):
-                raise ScenarioError("b", Outcome.BROKEN, "it broke")
-            yield timing(1 + number / 10)
-
-    robin = RoundRobin(samples, ["idle", "a", "b", "c"], 3)
-    both = [robin.of("c") for _ in range(2)]
-    assert order == []
-    for taken in both:
-        assert list(taken) == [timing(1.0), timing(1.1), timing(1.2)]
-        for name, reason in (("b", "it broke"), ("idle", "not in effect")):
-            with pytest.raises(ScenarioError, match=reason):
-                list(robin.of(name))
-    assert order == ["a", "b", "c", "a", "b", "c", "a", "c"], "what fails is sampled no more"
-    assert next(robin.of("d")) == timing(1.0)
-    assert order[8:] == ["d"]
 
 
 # Noise has a name

@@ -1,4 +1,4 @@
-"""What images are like: fp32's, the frozen reference's, the stored ones."""
+"""What a worker shows is asked for once; and what images are like."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from fixtures.measuring import pictures as pictures_module
+from fixtures.devices import Device
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.pictures import keep_images, record_likeness
 from fixtures.measuring.recording import new_run, record_of
-from fixtures.records.images import Images, as_stored, decoded, encoded
-from fixtures.records.likeness import FP32, FROZEN, STORED
+from fixtures.records.images import FP32, FROZEN, STORED, Images, as_stored, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario
 from fixtures.verdicts import likeness as likeness_module
 from fixtures.verdicts.likeness import has_flip, likeness
+from fixtures.worker import observations as observations_module
+from fixtures.worker.observations import keep_images, record_likeness
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import (
     IMAGES,
@@ -54,10 +54,10 @@ class Drawn:
         return observation(scenario.id, images=images)
 
     def _stored(self, scenario: Scenario) -> Images | None:
-        found = self.stored.get(scenario.technique.id)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        images = self.stored.get(scenario.technique.id)
+        if isinstance(images, Exception):
+            raise images
+        return images
 
     def record(self, *, of_fp32: bool = False, keep: bool = False) -> ScenarioRecord:
         scenario: FakeScenario | Scenario = self.scenario.reference if of_fp32 else self.scenario
@@ -142,7 +142,7 @@ def test_what_is_no_image_is_broken_and_nothing_is_recorded(
 def test_fp32_s_images_are_compared_with_the_stored_ones_and_not_with_its_own() -> None:
     record = Drawn(stored={"fp32": NEARLY}).record(of_fp32=True)
     assert record.likeness == {STORED: likeness(IMAGES, NEARLY)}
-    assert [one.largest for one in record.stored_apart] == [0.0, 0.0]
+    assert [image.largest for image in record.stored_apart] == [0.0, 0.0]
     assert record.ssim == 1.0
     assert FROZEN not in record.not_compared, "this workload has no frozen reference"
 
@@ -178,9 +178,46 @@ def test_what_nobody_can_see_is_not_shown() -> None:
 def test_without_flip_images_stand_beside_each_other_and_no_map(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for where in (likeness_module, pictures_module):
+    for where in (likeness_module, observations_module):
         monkeypatch.setattr(where, "has_flip", lambda: False)
     record = Drawn(stored={"tried": NEARLY, "fp32": IMAGES}).record(keep=True)
-    assert [one.flip for one in record.likeness[FP32]] == [None, None]
+    assert [image.flip for image in record.likeness[FP32]] == [None, None]
     assert record.stored_images
     assert record.flip_maps == {}
+
+
+# Observations
+
+
+def test_an_observation_is_made_once_and_what_failed_fails_again_but_for_an_interrupt() -> None:
+    made: list[str] = []
+
+    def observer(scenario: Scenario, device: Device) -> Observation:
+        made.append(scenario.id)
+        if scenario.id == "fake-broken":
+            raise ScenarioError(scenario.id, Outcome.BROKEN, "ran out of memory")
+        if scenario.id == "fake-stopped":
+            raise KeyboardInterrupt
+        return observation(scenario.id)
+
+    observations = observations_on(FakeDevice(), observer)
+    broken, sound, stopped = (fake_scenario(print, name) for name in ("broken", "sound", "stopped"))
+    for ask in (observations.active, observations.images):
+        with pytest.raises(ScenarioError, match="fake-broken: ran out of memory"):
+            ask(broken)
+    assert observations.active(sound) is observations.active(sound)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            observations.active(stopped)
+    assert made == ["fake-broken", "fake-sound", "fake-stopped", "fake-stopped"]
+
+
+def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing() -> None:
+    scenario = fake_scenario(print)
+    inactive = observation(scenario.id, inactive="the UNet is in fp32")
+    observations = observations_on(FakeDevice(), lambda scenario, device: inactive)
+    for ask in (observations.active, observations.images):
+        with pytest.raises(ScenarioError) as caught:
+            ask(scenario)
+        assert caught.value.outcome is Outcome.NOT_ACTIVE
+        assert str(caught.value) == "fake-tried: not in effect: the UNet is in fp32"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fixtures.measuring.state import with_room
+from fixtures.worker.tasks import with_room
 
 CALLS = 2_000
 
