@@ -21,7 +21,6 @@ from fixtures.settings import REPOSITORY
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.random_weights import random_model
-from fixtures.workloads.sources import published
 
 with (REPOSITORY / "docs/published.csv").open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
