@@ -18,7 +18,7 @@ import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
 PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
-BUDGET = {"fixtures": 27_940, "tests": 29_207, "words": 19_560}
+BUDGET = {"fixtures": 27_937, "tests": 29_206, "words": 19_560}
 """Lines of Python in a folder, and words of README, CONTRIBUTING and docs; it only ever falls."""
 WITHOUT_TORCH = ("records", "settings", "verdicts", "metrics", "report")
 RENDERED = ("records", "verdicts", "metrics", "report")
@@ -335,8 +335,8 @@ def test_a_line_or_a_word_too_many_is_over_budget(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x = 1\n", encoding="utf-8")
-    assert over_budget(tmp_path, {"fixtures": 27_940, "tests": 29_207, "words": 19_560}) == []
-    assert over_budget(tmp_path, {"fixtures": 27_940, "tests": 29_207, "words": 19_560}) == [
+    assert over_budget(tmp_path, {"fixtures": 1, "tests": 1, "words": 6}) == []
+    assert over_budget(tmp_path, {"fixtures": 0, "tests": 0, "words": 5}) == [
         "fixtures: 1 of 0",
         "tests: 1 of 0",
         "words: 6 of 5",
