@@ -68,6 +68,7 @@ def refusal_at(line: str, path: Path) -> str:
         ("kinds=()", "kinds=(): "),
         # No claim that is compared, no release, no requirement.
         ("claims=[less('latency')]", "metric='latency': "),
+        ("claims=['less memory']", "claims='less memory': "),
         ("claims=[less(SSIM)]", "less() compares PEAK_MEMORY, or LATENCY of the whole call, not"),
         ("since='abc'", "since='abc': Value error, Invalid version: 'abc'."),
         ("libraries=('foo bar!',)", "libraries='foo bar!': Value error, Expected "),

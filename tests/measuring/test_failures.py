@@ -46,6 +46,7 @@ EXHAUSTED = (
         (ValueError(), "fake-tried: raised ValueError: no message"),
         (WorkloadError("No such folder."), "fake-tried: No such folder."),
         (MemoryError("huge"), "fake-tried: ran out of memory on fake (huge); free memory, or"),
+        (pytest.skip.Exception("why"), "fake-tried: raised Skipped: why"),
         (SystemExit(3), "fake-tried: raised SystemExit: 3"),
         (MuteError(), "fake-tried: raised MuteError: a message that cannot be printed"),
         (RuntimeError("x" * 10_000), "fake-tried: raised RuntimeError: xxx"),

@@ -31,8 +31,8 @@ from tests.support.fake_scenarios import IMAGES, STEPS, fake_scenario
 pytestmark = pytest.mark.usefixtures("no_garbage")
 
 
-def draw(**_: Any) -> Any:
-    return IMAGES
+def draw(**changes: Any) -> Any:
+    return IMAGES[::-1] if "prompt" in changes else IMAGES
 
 
 def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_the_last() -> None:
@@ -177,6 +177,12 @@ def test_a_pipeline_that_keeps_more_than_rounding_between_calls_is_a_fault(
     assert seen.faults == ({CARRIED_OVER: fault} if largest else {})
 
 
+def test_a_picture_that_no_prompt_and_no_seed_changes_is_a_fault() -> None:
+    seen = observe(fake_scenario(lambda **_: IMAGES), FakeDevice())
+    same = "calls with another prompt and another seed draw the same picture"
+    assert seen.faults == {CARRIED_OVER: same}
+
+
 @dataclass
 class Telling(FakeDevice):
     """What `tell` counts is told of each observed call once it has ended."""
@@ -207,6 +213,14 @@ def test_a_pipeline_whose_later_calls_do_more_is_a_fault(lacks: dict[str, str]) 
         CARRIED_OVER: "a later call of the same pipeline does more than its first: "
         "clone in Linear +2, text_encoder (batch of 1) +1"
     }
+
+
+def test_an_activation_check_that_gives_no_reason_is_none() -> None:
+    scenario = fake_scenario(draw)
+    checked: Any = lambda context: True  # noqa: E731
+    technique = replace(scenario.technique, activation_check=checked)
+    seen = observe(replace(scenario, technique=technique), Telling())
+    assert seen.inactive == "its activation check returned True, which is neither None nor a reason"
 
 
 @pytest.mark.parametrize("grows", [False, True])
