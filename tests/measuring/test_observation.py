@@ -50,7 +50,7 @@ def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_th
     def drawn(**changes: Any) -> Any:
         calls.append(changes)
         device.now_s += 7.0
-        return IMAGES
+        return draw(**changes)
 
     scenario = fake_scenario(
         drawn, complaint="the UNet is in fp32", leave=lambda: left_after.append(len(calls))
@@ -77,7 +77,7 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
 
     def drawn(**changes: Any) -> Any:
         calls.append(changes)
-        return IMAGES
+        return draw(**changes)
 
     device = FakeDevice(trace=Trace(component_peak_bytes={WHOLE: 1000}), counted=counts(mm=5))
     scenario = fake_scenario(drawn)
@@ -106,7 +106,7 @@ def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
         for _ in range(steps):
             scheduler.step(None, None)
             torch.nn.Identity()(None)
-        return IMAGES
+        return draw(**changes)
 
     scenario = fake_scenario(drawn, scheduler=scheduler)
     assert scenario.workload.call.steps == 4
@@ -126,7 +126,7 @@ def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
     def drawn(steps: int = STEPS, **changes: Any) -> Any:
         for _ in range(steps):
             scheduler.step(None, None)
-        return IMAGES
+        return draw(**changes)
 
     scenario = fake_scenario(drawn, scheduler=scheduler, skips=True)
     assert observe(scenario, FakeDevice()).counts.host_steps == STEPS
