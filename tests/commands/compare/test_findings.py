@@ -406,6 +406,30 @@ def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> N
     }
 
 
+def test_a_component_s_peak_is_put_down_to_what_a_module_made_that_works_otherwise_now() -> None:
+    """Head peaks in its VAE, since its attention no longer makes what base's peak was made of."""
+    scores, rest = "denoiser made bfloat16 in Attention", "denoiser made bfloat16 in FeedForward"
+    math = side({"aten::_safe_softmax in Attention": 224})
+    fused = side({"aten::_scaled_dot_product_efficient_attention in Attention": 224})
+    base, head = (
+        replace(record("fp32", of), component_peak_bytes=peaks_, at_peak=AtPeak(phase, alive))
+        for of, peaks_, phase, alive in (
+            (
+                math,
+                {WHOLE: 20 * GIB, "denoiser": 20 * GIB},
+                "denoiser",
+                {scores: 9 * GIB, rest: GIB},
+            ),
+            (fused, {WHOLE: 12 * GIB, "denoiser": 11 * GIB}, "vae", {"vae made in Decoder": GIB}),
+        )
+    )
+    [finding] = peaks(base, head)
+    assert finding.outcome is Outcome.IMPROVEMENT
+    assert f"alive at the peak: {scores.replace(' in', ' -9.00 GiB in')}" in finding.cause
+    assert "peak memory -8.00 GiB (-40.0 %)" in finding.moved
+    assert "peak memory (denoiser) -9.00 GiB (-45.0 %)" in finding.moved
+
+
 def test_calls_of_each_component_are_a_cause_of_their_own() -> None:
     """Though one scenario shows two of them; and a scheduler computes nothing."""
     calls = {"denoiser (batch of 2)": 3, "text_encoder (batch of 1)": 2}
