@@ -71,6 +71,22 @@ def test_what_is_beyond_rounding_fails_with_where_it_begins(
     assert words in figure.sentence
 
 
+def test_a_call_that_raises_on_head_fails_and_one_that_raises_on_base_is_named(
+    tmp_path: Path,
+) -> None:
+    works = {f"both prompts, {name}": array for name, array in BASE.items() if name != PARAMETERS}
+    raises = {"both prompts, raised": np.array("ValueError: sizes differ")}
+    figure = compared(tmp_path, {**BASE, **raises}, {**BASE, **works})
+    assert figure.outcome is Outcome.REGRESSION
+    assert figure.text == "head raises ValueError: sizes differ in both prompts (limit 0.0003 std)"
+    for head in (works, raises):
+        figure = compared(tmp_path, {**BASE, **head}, {**BASE, **raises})
+        assert figure.outcome is Outcome.PASS
+        assert figure.detail == (
+            "values are equal; not compared: both prompts, where base raises ValueError"
+        )
+
+
 def test_what_is_not_finite_equals_nothing_but_the_same_infinity() -> None:
     def share(base: float, head: float) -> float:
         steps = ({"step": np.array([0.0, 1.0, value])} for value in (base, head))

@@ -69,7 +69,9 @@ def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
     with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as caught:
         observations.active(Scenario(workload, CATALOGUE["naive_attention"]))
     assert caught.value.outcome is Outcome.BROKEN
-    where = r"in fragments, in call 1 of the denoiser \(Attention\); the next larger card is rtx-5090"
+    where = (
+        r"in fragments, in call 1 of the denoiser \(Attention\); the next larger card is rtx-5090"
+    )
     assert re.search(where, caught.value.reason)
     # The device still works.
     assert observations.active(Scenario(small(), CATALOGUE["fp16"])).component_peak_bytes
