@@ -64,9 +64,9 @@ def test_an_input_is_described_of_use_and_no_word_of_a_shell_and_a_report_is_alw
 ) -> None:
     action = content(name)
     assert set(INPUT.findall(str(action["runs"]))) == action["inputs"].keys()
-    for one in action["inputs"].values():
-        assert one["description"]
-        assert one.get("required", False) != ("default" in one)
+    for declared in action["inputs"].values():
+        assert declared["description"]
+        assert declared.get("required", False) != ("default" in declared)
     scripts = [step["run"] for step in steps(name) if "run" in step]
     assert scripts
     for script in scripts:
@@ -80,13 +80,13 @@ def test_an_input_is_described_of_use_and_no_word_of_a_shell_and_a_report_is_alw
 
 
 def test_workflows_and_pages_pass_what_the_actions_take() -> None:
-    found = used()
-    assert {where for where, *_ in found} >= {
+    uses = used()
+    assert {where for where, *_ in uses} >= {
         *("checks.yml", "nightly.yml", "perf.yml", "performance.yml", "runners.md"),
     }
-    for where, name, given in found:
+    for where, name, given in uses:
         inputs = content(name)["inputs"]
-        required = {key for key, one in inputs.items() if one.get("required")}
+        required = {key for key, declared in inputs.items() if declared.get("required")}
         assert required <= given.keys() <= inputs.keys(), where
 
 
@@ -130,13 +130,13 @@ def do(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Do:
 
     def do(action: str, step: str, **inputs: str) -> list[list[str]]:
         declared = content(action)["inputs"]
-        values = {key: one.get("default", "") for key, one in declared.items()} | inputs
-        (found,) = (
-            one for one in steps(action) if one.get("run", "").endswith(f'session.py" {step}')
+        values = {key: each.get("default", "") for key, each in declared.items()} | inputs
+        (run_step,) = (
+            each for each in steps(action) if each.get("run", "").endswith(f'session.py" {step}')
         )
         for variable in ("DEVICE", "WORKLOAD", "SELECT", "INSTALL", "REPORT", "ARGUMENTS"):
             monkeypatch.delenv(variable, raising=False)
-        for variable, value in found["env"].items():
+        for variable, value in run_step["env"].items():
             (key,) = INPUT.findall(value)
             monkeypatch.setenv(variable, values[key])
         assert session.STEPS[step.split()[0]](*step.split()[1:]) == 0
@@ -285,7 +285,7 @@ def test_an_action_measures_from_another_repository_s_folder(tmp_path: Path) -> 
         "GITHUB_WORKSPACE": str(tmp_path / "workspace"),
         "GITHUB_ACTION_PATH": str(toy.folder / ".github/actions/perf"),
     }
-    inputs = {key: one["default"] for key, one in content("perf")["inputs"].items()}
+    inputs = {key: each["default"] for key, each in content("perf")["inputs"].items()}
     inputs |= {"select": NASTY, "install": shlex.quote(str(toy.wheel("2.0")))}
     for step in steps("perf"):
         if "run" not in step:

@@ -60,11 +60,11 @@ class Import:
 def layers() -> dict[str, int]:
     """Module or package to layer, from the numbered list of the docstring."""
     text = fixtures.__doc__ or ""
-    found = {}
+    numbers = {}
     for number, item in re.findall(r"^(\d+)\. (.*(?:\n {3}.*)*)", text, re.MULTILINE):
         for words in re.findall(r"`([^`]+)`", item):
-            found.update(dict.fromkeys(words.removesuffix(".py").split(), int(number)))
-    return found
+            numbers.update(dict.fromkeys(words.removesuffix(".py").split(), int(number)))
+    return numbers
 
 
 def layer_of(module: str) -> int | None:
@@ -91,12 +91,12 @@ class _Imports(ast.NodeVisitor):
     """Collects the imports of a module."""
 
     def __init__(self) -> None:
-        self.found: list[Import] = []
+        self.imports: list[Import] = []
         self._functions = 0
         self._typing = False
 
     def _add(self, name: str, line: int) -> None:
-        self.found.append(Import(name, line, self._functions > 0, self._typing))
+        self.imports.append(Import(name, line, self._functions > 0, self._typing))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -129,7 +129,7 @@ def imports(source: str) -> list[Import]:
     """Every import of a module, wherever it stands."""
     visitor = _Imports()
     visitor.visit(ast.parse(source))
-    return visitor.found
+    return visitor.imports
 
 
 def _own(name: str, known: Mapping[str, str]) -> list[str]:
@@ -149,9 +149,9 @@ def collected(known: Mapping[str, str]) -> set[str]:
             continue
         seen.add(module)
         waiting += _own(module, known)
-        for one in imports(known[module]):
-            if not (one.lazy or one.typing):
-                waiting += _own(one.name, known)
+        for imported in imports(known[module]):
+            if not (imported.lazy or imported.typing):
+                waiting += _own(imported.name, known)
     return seen
 
 
@@ -160,34 +160,34 @@ def _is_root(name: str, root: str) -> bool:
 
 
 def violations(known: Mapping[str, str]) -> list[str]:
-    """Everything that breaks the layers, one line each."""
-    found = []
+    """Everything that breaks the layers, a line each."""
+    broken = []
     at_collection = collected(known)
     for module, source in known.items():
         if module == "fixtures":
             continue
         layer = layer_of(module)
         if layer is None:
-            found.append(f"{module} is in no layer")
+            broken.append(f"{module} is in no layer")
             continue
-        for one in imports(source):
-            where = f"{module}:{one.line} (layer {layer}) imports {one.name}"
-            own = _own(one.name, known)
+        for used in imports(source):
+            where = f"{module}:{used.line} (layer {layer}) imports {used.name}"
+            own = _own(used.name, known)
             target = layer_of(own[-1]) if own and own[-1] != "fixtures" else None
             if target is not None and target > layer:
-                found.append(f"{where} from layer {target} above")
+                broken.append(f"{where} from layer {target} above")
             if _room(module) == "report" and target is not None:
                 renders = _room(own[-1]) in RENDERED
-                found += [] if renders else [f"{where}: report renders records and verdicts alone"]
-            if one.package in PYTEST and layer < layers()["suite"]:
-                found.append(f"{where}: pytest stays in layer {layers()['suite']} and above")
-            if one.package in HEAVY and _room(module) in WITHOUT_TORCH:
-                found.append(f"{where}: {_room(module)} knows no torch")
-            if one.package in HEAVY - {"torch"} and _room(module) == "devices" and not one.lazy:
-                found.append(f"{where}: devices know torch alone")
-            if one.package in HEAVY and not (one.lazy or one.typing) and module in at_collection:
-                found.append(f"{where} while tests are collected")
-    return found
+                broken += [] if renders else [f"{where}: report renders records and verdicts alone"]
+            if used.package in PYTEST and layer < layers()["suite"]:
+                broken.append(f"{where}: pytest stays in layer {layers()['suite']} and above")
+            if used.package in HEAVY and _room(module) in WITHOUT_TORCH:
+                broken.append(f"{where}: {_room(module)} knows no torch")
+            if used.package in HEAVY - {"torch"} and _room(module) == "devices" and not used.lazy:
+                broken.append(f"{where}: devices know torch alone")
+            if used.package in HEAVY and not (used.lazy or used.typing) and module in at_collection:
+                broken.append(f"{where} while tests are collected")
+    return broken
 
 
 def _room(module: str) -> str:

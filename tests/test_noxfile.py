@@ -36,8 +36,8 @@ IMPORT_THE_REPORT = """
 import importlib, json, pkgutil, sys
 before = set(sys.modules)
 import fixtures.commands.report, fixtures.report
-for one in pkgutil.iter_modules(fixtures.report.__path__):
-    importlib.import_module(f"fixtures.report.{one.name}")
+for module in pkgutil.iter_modules(fixtures.report.__path__):
+    importlib.import_module(f"fixtures.report.{module.name}")
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
 
@@ -242,7 +242,7 @@ def test_a_report_and_lint_install_no_torch() -> None:
     assert "torch" not in report
     assert "torch" in closure(["accelerate"])
     lint = project.dependency_groups(PYPROJECT, "lint")
-    assert not {"torch", "diffusers"} & {Requirement(one).name for one in lint}
+    assert not {"torch", "diffusers"} & {Requirement(text).name for text in lint}
 
 
 def test_a_report_imports_only_what_its_environment_has() -> None:
@@ -262,7 +262,7 @@ def test_a_report_imports_only_what_its_environment_has() -> None:
         for name in packages.get(module, ())
     }
     declared = {
-        canonicalize_name(Requirement(one).name) for one in PYPROJECT["project"]["dependencies"]
+        canonicalize_name(Requirement(text).name) for text in PYPROJECT["project"]["dependencies"]
     }
     assert "pydantic" in imported
     assert imported & declared <= report
@@ -270,16 +270,18 @@ def test_a_report_imports_only_what_its_environment_has() -> None:
 
 def closure(requirements: Iterable[str]) -> set[str]:
     """The names of these requirements and of everything they need, as installed here."""
-    found: set[str] = set()
-    waiting = [Requirement(one) for one in requirements]
+    names: set[str] = set()
+    waiting = [Requirement(requirement) for requirement in requirements]
     while waiting:
-        one = waiting.pop()
-        name = canonicalize_name(one.name)
-        if name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if name in names or (
+            requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
+        ):
             continue
-        found.add(name)
+        names.add(name)
         try:
-            waiting += [Requirement(text) for text in metadata.requires(one.name) or ()]
+            waiting += [Requirement(text) for text in metadata.requires(requirement.name) or ()]
         except metadata.PackageNotFoundError:
             continue  # of another platform
-    return found
+    return names

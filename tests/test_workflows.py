@@ -33,10 +33,10 @@ def runs(job: str, event: str, *, label: str = "", refresh: bool = False) -> boo
     words = " ".join(PERF["jobs"][job]["if"].split())
     for sign, word in (("!=", "<>"), ("&&", " and "), ("||", " or "), ("!", " not "), ("<>", "!=")):
         words = words.replace(sign, word)
-    found = SimpleNamespace(label=SimpleNamespace(name=label))
+    labelled = SimpleNamespace(label=SimpleNamespace(name=label))
     known = {
         "inputs": SimpleNamespace(refresh=refresh),
-        "github": SimpleNamespace(event_name=event, event=found),
+        "github": SimpleNamespace(event_name=event, event=labelled),
     }
     return bool(eval(words, {"__builtins__": {}}, known))  # noqa: S307
 
@@ -97,9 +97,9 @@ def test_jobs_that_wait_for_one_card_wait_for_each_other() -> None:
 
 def test_no_other_workflow_reaches_the_runner_or_the_secrets() -> None:
     for path in WORKFLOWS:
-        found = content(path)
-        assert "pull_request_target" not in found[True]
-        jobs = [job for job in found["jobs"].values() if "self-hosted" in str(job["runs-on"])]
+        workflow = content(path)
+        assert "pull_request_target" not in workflow[True]
+        jobs = [job for job in workflow["jobs"].values() if "self-hosted" in str(job["runs-on"])]
         assert not jobs or path.name == "perf.yml"
 
 
@@ -173,7 +173,7 @@ def test_the_documented_comparison_is_of_scenarios_that_there_are_and_its_report
     declared = content(DOCUMENTED.parents[1] / ".github/actions/compare/action.yml")["inputs"]
     assert "report" not in inputs
     assert comments["steps"][0]["with"]["name"] == declared["report"]["default"]
-    known = {one.id for one in scenarios(KNOWN_WORKLOADS)}
+    known = {scenario.id for scenario in scenarios(KNOWN_WORKLOADS)}
     named = re.findall(r"\[(.+?)\]", inputs["select"])
     assert named
     assert set(named) <= known
