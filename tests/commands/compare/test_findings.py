@@ -273,6 +273,19 @@ def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
     assert (finding.cause, finding.moved) == ("", f"computed values differ by 1e-05 std{beside}")
 
 
+def test_an_image_is_told_with_its_limit_and_unexplained_figures_by_scenario() -> None:
+    result = compared(("fp32", side(), side(flops=150_000)), ("bf16", side(), side(flops=50_000)))
+    text = "SSIM of head's image with base's is 0.9593 (limit 0.9900)"
+    image = Verdict("sd15-fp32", "SSIM", Outcome.REGRESSION, text, 0.9593, 1.0, 0.99)
+    beside = "nothing that was counted explains it"
+    findings = findings_of(replace(result, verdicts=[*result.verdicts, image]))
+    assert [(finding.moved, finding.scenarios) for finding in findings] == [
+        (f"flops +50.0 %; {beside}", ("sd15-fp32",)),
+        (f"{text}; {beside}", ("sd15-fp32",)),
+        (f"flops -50.0 %; {beside}", ("sd15-bf16",)),
+    ]
+
+
 def test_what_comes_once_a_call_is_no_share_of_the_steps() -> None:
     """60 casts of one decoding, as many as 3 x 20, are no 20 casts a step."""
     casts = {"aten::_to_copy in RMSNorm": 60}
