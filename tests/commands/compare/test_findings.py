@@ -268,9 +268,12 @@ def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
     differs = Verdict("sd15-fp32", VALUES.name, Outcome.REGRESSION, text)
     [finding] = findings_of(replace(result, verdicts=[differs]))
     assert (finding.cause, finding.moved) == ("", f"computed {text}{beside}")
-    close = replace(differs, outcome=Outcome.PASS, measured=1e-5, baseline=0.0)
-    [finding] = findings_of(replace(result, verdicts=[close]))
-    assert (finding.cause, finding.moved) == ("", f"computed values differ by 1e-05 std{beside}")
+    for share, said in ((1e-5, beside), (0.0, "")):
+        told = replace(
+            differs, outcome=Outcome.PASS, measured=share, baseline=0.0, text="so", detail="so"
+        )
+        [finding] = findings_of(replace(result, verdicts=[told]))
+        assert (finding.cause, finding.moved) == ("", f"computed so{said}")
 
 
 def test_an_image_is_told_with_its_limit_and_unexplained_figures_by_scenario() -> None:
