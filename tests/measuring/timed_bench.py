@@ -12,16 +12,15 @@ SET_UP_S = 100.0
 
 
 class TimedBench:
-    """Warming up, building and leaving take `SET_UP_S`; so does each new layout.
+    """Warming up and building take `SET_UP_S`; so does each new layout.
 
-    `calls` are by name the steps of each call, `built` and `left` the names of pipelines.
+    `calls` are by name the steps of each call, `built` the names of pipelines.
     """
 
     def __init__(self) -> None:
         self.device = FakeDevice(layout_s=SET_UP_S)
         self.calls: dict[str, list[int | None]] = {}
         self.built: list[str] = []
-        self.left: list[str] = []
 
     def scenario(
         self, name: str, seconds: Callable[[int], float] = lambda number: 1.0, **options: Any
@@ -31,16 +30,11 @@ class TimedBench:
         def draw(steps: int | None = None) -> None:
             self.count(name, steps, seconds)
 
-        def noting(names: list[str]) -> Callable[[], None]:
-            def note() -> None:
-                names.append(name)
-                self.device.now_s += SET_UP_S
+        def built() -> None:
+            self.built.append(name)
+            self.device.now_s += SET_UP_S
 
-            return note
-
-        return fake_scenario(
-            draw, name, enter=noting(self.built), leave=noting(self.left), **options
-        )
+        return fake_scenario(draw, name, enter=built, **options)
 
     def count(self, name: str, steps: int | None, seconds: Callable[[int], float]) -> None:
         """Note a call, and let the clock run."""
