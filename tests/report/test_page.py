@@ -19,7 +19,7 @@ from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
 from fixtures.report.comparison import Comparison, Finding
 from fixtures.report.page import MAX_OPEN, page
-from tests.support.counting import counted, host_calls, with_functions
+from tests.support.counting import counted
 from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
 
 BLACK = encoded(np.zeros((1, 16, 16, 3)))[0]
@@ -273,17 +273,6 @@ def test_each_process_says_what_its_ratio_is_a_ratio_to_and_how_quiet_the_machin
     assert "process 1: x0.567 of the control workload's latency; load 0.5" in text
     assert "process 1: x1.500 of fp32's latency" in text
     assert "process 1: x2.000 of frozen's latency" in text
-
-
-def test_calls_on_the_host_are_listed_by_package_and_function() -> None:
-    calls = host_calls(0, once=300, runtime={"empty_cache": 7})
-    calls = with_functions(calls, {"diffusers/b.py:step": 150, "diffusers/a.py:forward": 450})
-    text = read(run_record(fp32(counts=calls))).text
-    assert "Python 3.11, 3 steps" in text
-    for words in ("host calls", "600", "2,100", "15,000", "diffusers/a.py:forward", "empty_cache"):
-        assert words in text
-    assert text.index("diffusers/a.py:forward") < text.index("diffusers/b.py:step")
-    assert "Calls on the host" not in read(run_record(fp32())).text
 
 
 def pictures(run: RunRecord, name: str) -> list[tuple[str | None, str | None]]:

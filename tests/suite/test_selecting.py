@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.scenarios import covering, groups_of, left_out, scenarios
+from fixtures.scenarios import groups_of, left_out, scenarios
 from fixtures.suite.selecting import in_shard, selected
 from tests.suite.test_judged import run
 
@@ -34,16 +34,6 @@ def test_a_workload_that_does_not_run_is_told_how_it_does(
     said = left_out(keyword, device, named)
     assert said.endswith(f" is not a workload of this run; add {options}" if options else said)
     assert bool(said) == bool(options)
-
-
-def test_a_covering_part_has_each_technique_and_each_workload() -> None:
-    matrix = scenarios(["sd15", "sdxl", "flux"])
-    part = [scenario for scenario in matrix if scenario.id in covering(matrix)]
-    assert {scenario.technique.id for scenario in part} == {
-        scenario.technique.id for scenario in matrix
-    }
-    assert {scenario.workload.name for scenario in part} == {"sd15", "sdxl", "flux"}
-    assert len(part) == len({scenario.technique.id for scenario in part}) + 1  # sdxl, by one more
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 9])
