@@ -21,7 +21,6 @@ from fixtures.metrics.images import (
     UNCALIBRATED,
     judge_images,
     judge_likeness,
-    judge_similarity,
 )
 from fixtures.records.baseline_store import stored_images
 from fixtures.records.baselines import read_baseline
@@ -58,9 +57,6 @@ needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not in
 def test_similarity_is_judged_by_its_minimum(ssim: float, outcome: Outcome) -> None:
     for entry_or_none in (entry(), None):  # a baseline is not needed
         assert judge_images(case(entry=entry_or_none), ssim, 0.98).outcome is outcome
-    sides = judge_similarity(side_case(), ssim, 0.98)
-    assert (sides.outcome, sides.baseline, sides.limit) == (outcome, 1.0, 0.98)
-    assert judge_similarity(side_case(), SIDES_SSIM, 1.0).outcome is Outcome.PASS
 
 
 def test_a_wrong_image_names_the_suspects_and_no_way_to_accept_it() -> None:
@@ -343,4 +339,7 @@ def test_two_sides_are_told_apart_by_more_than_ssim_where_variation_was_measured
             for verdict in module.METRIC.judge(side, record)
         }
         assert {name: verdict.outcome for name, verdict in verdicts.items()} == wanted
+        assert (verdicts["SSIM"].baseline, verdicts["SSIM"].limit) == (1.0, 0.98)
         assert not [verdict for verdict in verdicts.values() if "refresh" in verdict.sentence]
+    (strictest,) = module.METRIC.judge(side_case(min_ssim=1.0, images=(paths[0],) * 2), record)
+    assert strictest.limit == SIDES_SSIM
