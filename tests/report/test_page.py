@@ -165,7 +165,7 @@ def test_the_title_has_the_verdict_what_ran_and_when() -> None:
     top = text[: text.index("Find")]
     for words in (
         *("✗ 1 of 2 failed", "diffusers 0.41.0", "torch 2.12.0", "Testron 9000"),
-        *("2026-11-26 13:13 UTC", "suite 0123456789ab", "storybook (weights: random)"),
+        *(moment, "suite 0123456789ab", "storybook (weights: random)"),
         "changed since the baseline: torch 2.11.0 -> 2.12.0",
     ):
         assert words in top
@@ -182,7 +182,7 @@ def test_what_limits_the_verdicts_stands_beside_their_counts_and_the_rest_at_the
     top = text[: text.index("Find")]
     for words in (
         "latency judged for 1 of 2",
-        "not judged: image of fp16: no eyes",
+        "not judged on storybook: image of fp16: no eyes",
         "gross losses",
     ):
         assert words not in text[text.index("Notes") :]
@@ -240,7 +240,7 @@ def test_each_figure_is_marked_as_it_was_judged_and_what_changed_is_named() -> N
     assert marks == ["not judged", "not judged", "not judged", "failed"]
     for words in (
         *("8✗", detail, "storybook (weights: <embedded>)"),
-        "not judged: latency: nothing <recorded> here yet",
+        "not judged on storybook: latency: nothing <recorded> here yet",
         "After each figure: ✓ = passed, ✗ = failed",
     ):
         assert words in reader.text

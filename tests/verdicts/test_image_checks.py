@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fixtures.records.images import Images
-from fixtures.verdicts.likeness import BrokenImageError, check_both, check_images
+from fixtures.verdicts.likeness import BrokenImageError, check_images, likeness
 from tests.verdicts.gradients import SIDE, images
 
 
@@ -46,9 +46,9 @@ def test_a_broken_image_is_refused_on_either_side(name: str) -> None:
     with pytest.raises(BrokenImageError, match=message):
         check_images(broken)
     with pytest.raises(BrokenImageError, match=message):
-        check_both(broken, images())
+        likeness(broken, images())
     with pytest.raises(BrokenImageError, match=message):
-        check_both(images(), broken)
+        likeness(images(), broken)
 
 
 def test_a_dim_or_pale_image_is_still_an_image() -> None:
