@@ -28,8 +28,7 @@ from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario, find_scenario
 from fixtures.suite import measurements as measurements_module
 from fixtures.suite.cases import Cases
-from fixtures.suite.claims import Claims
-from fixtures.suite.measurements import Measurements
+from fixtures.suite.measurements import Claims, Measurements
 from fixtures.techniques.technique import less
 from fixtures.verdicts.case import Case
 from fixtures.worker.sampling import SampleBudget
