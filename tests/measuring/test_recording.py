@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 import pytest
 
@@ -86,7 +87,9 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
     run = case(entry=stored, hardware={}, steady_clock=True)
     verdict = judge_time(run, [taken] * 2)
     assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
-    judged = shift_of([taken.latency_sample], [stored.latency[0].log_ms])
+    judged = shift_of(
+        [taken.latency_sample], [[math.log(ms) for ms in stored.latency[0].judged_ms]]
+    )
     assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 
