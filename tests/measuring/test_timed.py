@@ -17,10 +17,46 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario
 from fixtures.workloads import Workload
 from fixtures.workloads.base import FrozenSource
-from tests.measuring.timed_bench import TimedBench
+from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, FakeScenario, FakeWorkload, fake_scenario
 
 CANDIDATE_S = 1.5
+SET_UP_S = 100.0
+
+
+class TimedBench:
+    """Warming up and building take `SET_UP_S`; so does each new layout.
+
+    `calls` are by name the steps of each call, `built` the names of pipelines.
+    """
+
+    def __init__(self) -> None:
+        self.device = FakeDevice(layout_s=SET_UP_S)
+        self.calls: dict[str, list[int | None]] = {}
+        self.built: list[str] = []
+
+    def scenario(
+        self, name: str, seconds: Callable[[int], float] = lambda number: 1.0, **options: Any
+    ) -> FakeScenario:
+        """A scenario whose n-th timed call lasts `seconds(n)`."""
+
+        def draw(steps: int | None = None) -> None:
+            self.count(name, steps, seconds)
+
+        def built() -> None:
+            self.built.append(name)
+            self.device.now_s += SET_UP_S
+
+        return fake_scenario(draw, name, enter=built, **options)
+
+    def count(self, name: str, steps: int | None, seconds: Callable[[int], float]) -> None:
+        """Note a call, and let the clock run."""
+        self.calls.setdefault(name, []).append(steps)
+        self.device.now_s += seconds(self.timed(name)) if steps == STEPS else SET_UP_S
+
+    def timed(self, name: str) -> int:
+        """How many whole calls there were."""
+        return self.calls.get(name, []).count(STEPS)
 
 
 @pytest.fixture
