@@ -32,7 +32,6 @@ ROOTS = (
             "plugin",
             "known_issues",
             "judging",
-            "claims",
             "refreshing",
         )
     ),

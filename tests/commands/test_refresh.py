@@ -91,7 +91,16 @@ def recorded(
         record_of(run, of),
         reason="why",
         samples=iter(timings),
-        case=Case(of.id, stored, {}, hardware=device.hardware, timing=timing_of(of, device)),
+        case=Case(
+            of.id,
+            stored,
+            {},
+            hardware=device.hardware,
+            timing=timing_of(of, device),
+            memory_source=of.memory_source(device.memory_source),
+            min_ssim=of.technique.min_ssim_on(of.workload.name),
+            harmless=of.harmless(device.name),
+        ),
     )
 
 

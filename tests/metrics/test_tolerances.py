@@ -13,9 +13,8 @@ from fixtures.records.counts import SYNCHRONIZE, Counts, Row
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import YOURS
-from fixtures.verdicts.decision import REGRESSION_ERROR, RUN_ERROR, regression_error
 from fixtures.verdicts.limits import Tolerance
-from fixtures.verdicts.statistics import MAX_SAMPLES
+from fixtures.verdicts.statistics import MAX_SAMPLES, REGRESSION_ERROR, RUN_ERROR, regression_error
 from tests.metrics.cases import ELSEWHERE, case, judged_peak, timed
 from tests.support.counting import host_calls
 from tests.support.runs import entry, scenario_record, timing

@@ -15,8 +15,7 @@ from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import FAILS, HOLDS, NOT_COMPARED
 from fixtures.scenarios import Scenario, find_scenario
-from fixtures.suite.claims import Claims, Compared
-from fixtures.suite.measurements import Measurements
+from fixtures.suite.measurements import Claims, Compared, Measurements
 from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation, observations_on
