@@ -42,7 +42,6 @@ def test_every_layer_that_the_format_takes_holds_its_bytes_and_still_computes(na
     assert {path for path, layer in after.items() if layer is not before[path]} == set(taken)
     for path, layer in taken.items():
         assert held_bytes(after[path]) == storage.weight_bytes(layer)
-        assert held_bytes(after[path]) <= storage.most_bytes(layer)
         assert after[path].bias is layer.bias
     path, layer = next(iter(taken.items()))
     given = torch.ones(2, layer.in_features, dtype=torch.bfloat16)
