@@ -353,7 +353,4 @@ def test_two_sides_are_told_apart_by_more_than_ssim_where_variation_was_measured
             for verdict in module.METRIC.judge(side, record)
         }
         assert {name: verdict.outcome for name, verdict in verdicts.items()} == wanted
-        assert (verdicts["SSIM"].baseline, verdicts["SSIM"].limit) == (1.0, 0.98)
         assert not [verdict for verdict in verdicts.values() if "refresh" in verdict.sentence]
-    (strictest,) = module.METRIC.judge(side_case(min_ssim=1.0, images=(paths[0],) * 2), record)
-    assert strictest.limit == SIDES_SSIM

@@ -19,7 +19,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
 from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE, adapters, token_merging
+from fixtures.techniques import CATALOGUE, adapters, blocks
 from fixtures.techniques.registry import Wrapped
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.differences import ssim
@@ -128,7 +128,7 @@ def whole_after_half(pipeline: Any) -> None:
 
 def plain_blocks(share: slice) -> Spoil:
     def spoil(pipeline: Any) -> None:
-        for block in list(token_merging.transformer_blocks(pipeline.unet).values())[share]:
+        for block in list(blocks.transformer_blocks(pipeline.unet).values())[share]:
             block.__class__ = block._parent
 
     return spoil

@@ -47,7 +47,7 @@ def brief(name: str) -> Workload:
 def test_lines_and_technique_take_the_same_and_it_is_in_effect(case: Scenario) -> None:
     workload, technique = brief(case.workload.name), case.technique
     card = SimulatedDevice(PLAIN.profile, trial=True)
-    [shown] = try_configuration(workload, [technique], card, [PLAIN.profile])
+    shown = try_configuration(workload, [technique], card)
     with Scenario(workload, technique).running(PLAIN) as pipeline:
         with record_snapshots(pipeline, PLAIN) as snapshots, PLAIN.observe(pipeline) as trace:
             workload.draw(pipeline, steps=STEPS)

@@ -20,8 +20,17 @@ from fixtures.devices.torch_settings import one_thread
 from fixtures.metrics.values import ROUNDING, differences
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS
-from fixtures.workloads.twins import CALLS, LEFT_OUT, Twin, twin_of, twins
-from fixtures.workloads.twins.source import LONG, SHORT, draw_weights, parameter_names
+from fixtures.workloads.twins import (
+    CALLS,
+    LEFT_OUT,
+    LONG,
+    SHORT,
+    Twin,
+    draw_weights,
+    parameter_names,
+    twin_of,
+    twins,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),

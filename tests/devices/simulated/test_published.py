@@ -50,7 +50,7 @@ def called(workload: str, *techniques: str, card: str) -> dict[str, float]:
     profile = find_card(card)
     device = SimulatedDevice(profile, trial=True)
     chosen = [CATALOGUE[name] for name in techniques]
-    [configuration] = try_configuration(WORKLOADS[workload], chosen, device, [profile])
+    configuration = try_configuration(WORKLOADS[workload], chosen, device)
     assert device.asked is not None
     peak = device.asked.requests.replay(profile.memory_bytes).peak_allocated_bytes
     return {"allocated": peak, "fit": configuration.needed_bytes}
