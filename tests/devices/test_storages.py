@@ -10,7 +10,6 @@ import torch
 
 from fixtures.devices.ledger import StorageLedger, resident_tensors
 from fixtures.devices.storages import stored_bytes, stored_tensors
-from fixtures.records.run import WHOLE
 from tests.support.packed import Packed, pack
 
 ROWS, COLUMNS = 64, 128
@@ -68,8 +67,8 @@ def test_scales_beside_a_weight_count() -> None:
 def test_the_ledger_counts_the_parts_of_weights_and_of_results(layer: torch.nn.Linear) -> None:
     with StorageLedger(resident_tensors(pipeline_of(pack(layer)))) as ledger:
         pass
-    assert ledger.component_peak_bytes[WHOLE] == PACKED_BYTES
+    assert ledger.peak_bytes == PACKED_BYTES
     with StorageLedger() as ledger:
         copied = layer.weight.detach()
-    assert ledger.component_peak_bytes[WHOLE] <= PACKED_BYTES
+    assert ledger.peak_bytes <= PACKED_BYTES
     assert stored_bytes(copied) == PACKED_BYTES
