@@ -9,7 +9,7 @@ import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import find_card
-from fixtures.devices.storages import stored_bytes
+from fixtures.devices.tensors import stored_bytes
 from fixtures.measuring.trial import store_denoisers, try_configuration
 from fixtures.records.fit import Configuration
 from fixtures.records.run import WHOLE

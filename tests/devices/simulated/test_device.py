@@ -58,11 +58,6 @@ def test_a_torch_that_is_built_otherwise_is_named(monkeypatch: pytest.MonkeyPatc
         SimulatedDevice()
 
 
-def test_outside_of_its_context_nothing_is_observed() -> None:
-    with pytest.raises(DeviceError, match="entered"), SimulatedDevice().observe(object()):
-        pass
-
-
 def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
     workload = small(width=4096, height=4096)
     observations = observations_on(SimulatedDevice("titan-rtx"))
