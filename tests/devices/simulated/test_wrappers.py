@@ -12,7 +12,7 @@ from fixtures.devices.simulated.memory import weights_of
 from fixtures.devices.simulated.private import device_type
 from fixtures.devices.tensors import stored_bytes, stored_tensors
 from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS, Counts
-from tests.devices.test_storages import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
+from tests.devices.test_tensors import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
 from tests.support.packed import Packed, pack
 
 
