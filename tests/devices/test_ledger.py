@@ -7,7 +7,6 @@ import contextlib
 import torch
 
 from fixtures.devices.ledger import StorageLedger
-from fixtures.devices.phases import PhasePeaks
 from fixtures.records.counts import COMPUTE, OPERATIONS, Counts
 from fixtures.records.run import WHOLE
 from tests.support.counting import operations_of
@@ -19,18 +18,16 @@ def test_each_component_has_its_own_peak_the_largest_sum_of_live_storages() -> N
     """Views and work in place cost nothing."""
     weight = torch.zeros(KIB, dtype=torch.uint8)
     with StorageLedger([weight, weight.view(2, -1), weight]) as ledger:
-        peaks = PhasePeaks(lambda: {WHOLE: ledger.peak_bytes}, ledger.reset_peak)
-        peaks.start("text_encoder")
+        ledger.enter_component("text_encoder")
         small = torch.zeros(KIB, dtype=torch.uint8)
         view = small.view(2, -1)[1:]
         view.add_(1)
-        peaks.start("vae")
+        ledger.enter_component("vae")
         large = torch.zeros(4 * KIB, dtype=torch.uint8)
         del large
-        peaks.start("text_encoder")
+        ledger.enter_component("text_encoder")
         also = torch.zeros(KIB, dtype=torch.uint8)
-    peaks.end()
-    assert peaks.component_bytes == {WHOLE: 6 * KIB, "text_encoder": 3 * KIB, "vae": 6 * KIB}
+    assert ledger.component_peak_bytes == {WHOLE: 6 * KIB, "text_encoder": 3 * KIB, "vae": 6 * KIB}
     assert ledger.live_bytes == weight.nbytes + small.nbytes + also.nbytes
 
 

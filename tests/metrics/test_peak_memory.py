@@ -39,6 +39,7 @@ EXACT = Limits(exact=True)
         *((source, MATERIAL, 8 * MIB) for source in MEMORY_TOLERANCES),
         ("replay", EXACT, 0),
         ("ledger", EXACT, 536_870),
+        ("profiler", EXACT, 536_870),
         ("allocator", EXACT, 5_368_709),
         ("replay", Limits(allowed=0.25), 128 * MIB),
     ],
@@ -61,6 +62,7 @@ def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
     [
         ("replay", 2000, 40),  # 2 % at most
         ("ledger", 2000, 1024),
+        ("profiler", 2000, 1024),
         ("allocator", 2000, MIB),
         ("replay", 4000 * MIB, 20 * MIB),  # 0.5 %
     ],
@@ -110,14 +112,6 @@ def test_a_failing_peak_names_what_is_alive_more_and_what_that_module_does_more_
         cause = "alive at the peak: vae made float16 +64.00 MiB in Decoder (clone +4 there)"
         assert verdict.text.startswith("peak memory (whole)")
         assert verdict.text.endswith(f"; {cause}") is held
-
-
-def test_peaks_of_compiled_code_are_not_judged_where_nothing_counts_them() -> None:
-    on = case(entry=entry(component_peak_bytes={}), compiled=True)
-    verdict = judged_peak(on, {})
-    assert verdict.outcome is Outcome.NOT_JUDGED
-    assert "what compiled code allocates cannot be counted here" in verdict.sentence
-    assert judged_peak(case(compiled=True), {}).outcome is Outcome.BROKEN, "the entry has peaks"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0])

@@ -66,6 +66,7 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.half_precision
     assert case.memory_source == "ledger"
     assert of_fake.run.notes == []
+    assert of_fake.case(FP16.with_technique("torch_compile")).memory_source == "profiler"
 
 
 def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_without_harm(

@@ -34,6 +34,7 @@ def compared(
     selected: tuple[str, ...] = SELECTED,
     no_latency: str | None = None,
     device: FakeDevice | None = None,
+    technique: str = "sdpa",
 ) -> Compared:
     """What becomes of a claim.
 
@@ -45,6 +46,7 @@ def compared(
         selected: the scenarios of the run.
         no_latency: why latencies are not measured.
         device: where it runs.
+        technique: whose claim it is.
     """
 
     def fail_if_broken(scenario: Scenario) -> None:
@@ -62,7 +64,7 @@ def compared(
 
     observations = observations_on(device or FakeDevice(), observe)
     fake = SimpleNamespace(observations=observations, speedup=speedup)
-    scenario = find_scenario("storybook", "sdpa")
+    scenario = find_scenario("storybook", technique)
     return Claims(cast(Measurements, fake), selected, no_latency).compared(claim, scenario)
 
 
@@ -145,3 +147,14 @@ def test_a_technique_without_a_peak_or_a_speed_up_has_none_to_compare(without: s
     for metric in (PEAK_MEMORY, LATENCY):
         result = reason(less(metric, than=NAIVE), peaks=peaks, speedups=speedups)
         assert result == "one of the two has no figure"
+
+
+def test_a_peak_of_compiled_code_is_compared_where_the_same_tells_the_other_one() -> None:
+    of: dict[str, Any] = {
+        "technique": "torch_compile",
+        "peaks": {"torch_compile": {"whole": 1}, "fp32": {"whole": 2}},
+    }
+    assert reason(less(PEAK_MEMORY), **of) == "ledger and profiler measured the two peaks"
+    device = FakeDevice(name="cuda", memory_source="allocator")
+    assert compared(less(PEAK_MEMORY), device=device, **of).outcome == HOLDS
+    assert compared(less(LATENCY), speedups={"torch_compile": 1.25}, **of).outcome == HOLDS
