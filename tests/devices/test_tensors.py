@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from fixtures.devices.ledger import StorageLedger, resident_tensors
 from fixtures.devices.tensors import leaves, mapped, stored_bytes, stored_tensors, tensors_in
+from fixtures.records.run import WHOLE
 from tests.support.packed import Packed, pack
 
 ROWS, COLUMNS = 64, 128
@@ -70,10 +71,10 @@ def test_scales_beside_a_weight_count() -> None:
 def test_the_ledger_counts_the_parts_of_weights_and_of_results(layer: torch.nn.Linear) -> None:
     with StorageLedger(resident_tensors(pipeline_of(pack(layer)))) as ledger:
         pass
-    assert ledger.peak_bytes == PACKED_BYTES
+    assert ledger.component_peak_bytes[WHOLE] == PACKED_BYTES
     with StorageLedger() as ledger:
         copied = layer.weight.detach()
-    assert ledger.peak_bytes <= PACKED_BYTES
+    assert ledger.component_peak_bytes[WHOLE] <= PACKED_BYTES
     assert stored_bytes(copied) == PACKED_BYTES
 
 
