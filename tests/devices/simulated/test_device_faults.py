@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 import pytest
+import torch
 from diffusers.hooks.group_offloading import ModuleGroup
 
 from fixtures.devices.simulated.ordering import DEFAULT
@@ -102,6 +103,19 @@ def record_streams(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
             hook.group.record_stream = True
 
 
+def read_from_the_host(pipeline: Any, patch: pytest.MonkeyPatch, *, waits: bool) -> None:
+    """Copy the image to the host without a wait, and read it."""
+    process = pipeline.image_processor.postprocess
+
+    def postprocess(image: Any, **options: Any) -> Any:
+        host = image.to("cpu", non_blocking=True)
+        if waits:
+            torch.cuda.synchronize()
+        return process(host, **options)
+
+    patch.setattr(pipeline.image_processor, "postprocess", postprocess)
+
+
 COPIED_IN = "aten::_to_copy at diffusers/hooks/group_offloading.py:"
 READS = " on the default stream reads a tensor (float16 ("
 FREED = "may still use: it was freed without a wait or a record_stream"
@@ -112,6 +126,7 @@ FREED = "may still use: it was freed without a wait or a record_stream"
     [
         ("group_offload_stream", sound, "", []),
         ("group_offload_stream", record_streams, "", []),
+        ("fp16", partial(read_from_the_host, waits=True), "", []),
         ("fp16", leave_on_the_host, "broken", ["on the same device", "cpu", "cuda:0"]),
         ("group_offload_stream", outdate_a_host_copy, "image", []),
         ("group_offload_leaf", never_offload, "not active", ["stayed on cuda"]),
@@ -127,6 +142,12 @@ FREED = "may still use: it was freed without a wait or a record_stream"
             partial(forget_waits, of_default=True),
             "fault",
             [COPIED_IN, " writes a tensor (float16 (", FREED],
+        ),
+        (
+            "fp16",
+            partial(read_from_the_host, waits=False),
+            "fault",
+            ["reads on the host what aten::_to_copy at ", "the host does not wait for the copy"],
         ),
     ],
 )

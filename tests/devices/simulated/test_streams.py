@@ -31,6 +31,33 @@ def test_the_current_stream_is_the_one_that_was_entered_last(simulation: Simulat
     assert torch.cuda.current_stream() is default
 
 
+# What a copy brings to the host
+
+
+def leaving() -> torch.Tensor:
+    return torch.ones(COUNT, device=DEVICE).to("cpu", non_blocking=True)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda host: host.numpy(),
+        lambda host: host.zero_(),
+        lambda host: torch.ones(COUNT, device=DEVICE) * host[0],
+    ],
+    ids=["numpy", "an operation on the host", "a number for the device"],
+)
+def test_the_host_reads_what_has_not_arrived(
+    read: Callable[[torch.Tensor], object], race: Race
+) -> None:
+    host = leaving()
+    torch.ones(1, device=DEVICE).cpu()  # which waits for all that was queued before
+    read(host)
+    assert race() is None
+    read(leaving())
+    assert "reads on the host what aten::_to_copy" in str(race())
+
+
 # What the device reads
 
 
