@@ -1,4 +1,4 @@
-"""LayoutRandomiser: other places, the same weights, and pipelines that work as before."""
+"""Randomised layouts: other places, the same weights, and pipelines that work as before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.cpu import CpuDevice, LayoutRandomiser, keep_freed_memory
+from fixtures.devices.cpu import CpuDevice, keep_freed_memory
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 from tests.devices.programs import printed
@@ -38,11 +38,11 @@ def test_the_images_are_the_same_wherever_the_weights_lie(technique: str) -> Non
 
 
 def test_what_is_allocated_next_lies_behind_other_fillers_without_a_pipeline_too() -> None:
-    layout, fillers = LayoutRandomiser(), set()
+    device, fillers = CpuDevice(), set()
     for _ in range(8):
-        layout(None)
+        device.randomise_layout(None)
         # They stay until the next layout: what is freed at once takes no place.
-        fillers.add(tuple(filler.numel() for filler in layout._fillers))
+        fillers.add(tuple(filler.numel() for filler in device._fillers))
     assert () not in fillers
     assert len(fillers) == 8
 

@@ -11,15 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.devices import nvml as module
-from fixtures.devices.nvml import (
-    FIRST_PROCESS,
-    POWER_CAP,
-    REASONS,
-    GpuWatch,
-    Nvml,
-    find_nvml,
-    is_ours,
-)
+from fixtures.devices.nvml import FIRST_PROCESS, REASONS, Nvml, find_nvml, is_ours
 
 
 class FakeNvml:
@@ -37,7 +29,7 @@ class FakeNvml:
             "nvmlDeviceGetEccMode": [1, 1],
             **answers,
         }
-        self.bits = {name: 1 << place for place, name in enumerate((*REASONS, POWER_CAP))}
+        self.bits = {name: 1 << place for place, name in enumerate(REASONS)}
 
     def nvmlInit(self) -> None:  # noqa: N802
         """Ready."""
@@ -83,7 +75,6 @@ def test_facts_are_those_that_the_name_leaves_open_and_that_a_device_reports(
     nvml: Nvml, library: FakeNvml
 ) -> None:
     assert nvml.facts == {"power_limit_w": 700, "mig": False, "ecc": True}
-    assert nvml.driver == "580.65"
     library.answers.clear()
     assert Nvml("1234", library).facts == {}
 
@@ -111,7 +102,7 @@ def test_processes_of_other_runs_disturb(
 ) -> None:
     monkeypatch.setattr(module, "is_ours", ours.__contains__)
     library.processes = processes
-    assert nvml.read() == (disturbance, False)
+    assert nvml.disturbance() == disturbance
 
 
 def test_what_the_first_process_starts_is_of_its_run_while_it_lives() -> None:
@@ -126,15 +117,11 @@ def test_what_the_first_process_starts_is_of_its_run_while_it_lives() -> None:
     assert not is_ours(child.pid)
 
 
-def test_a_watch_says_what_throttles_and_how_often_the_power_cap_was_met(
-    nvml: Nvml, library: FakeNvml
-) -> None:
-    watch = GpuWatch(nvml)
-    assert watch.sentence() == "driver 580.65"
-    for reason, words in {"": None, POWER_CAP: None, **REASONS}.items():
+def test_what_throttles_disturbs_and_the_driver_is_named(nvml: Nvml, library: FakeNvml) -> None:
+    assert nvml.sentence() == "driver 580.65"
+    for reason, words in {"": None, **REASONS}.items():
         library.reasons = library.bits.get(reason, 0)
-        assert watch.disturbance() == words
-    assert watch.sentence() == "driver 580.65, at the power cap in 17% of the rounds"
+        assert nvml.disturbance() == words
 
 
 def test_an_unknown_device_or_a_missing_driver_gives_no_evidence(library: FakeNvml) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fixtures.devices.work_clock import Reading, WorkClock, read_thread
+from fixtures.devices.cpu import Reading, WorkClock, read_thread
 
 
 def clock_of(*readings: Reading) -> Callable[[], float]:

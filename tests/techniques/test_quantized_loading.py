@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.devices.storages import stored_bytes
+from fixtures.devices.tensors import stored_bytes
 from fixtures.measuring.trial import store_denoisers, try_configuration
 from fixtures.records.fit import Configuration
 from fixtures.records.run import WHOLE

@@ -33,16 +33,6 @@ def test_a_full_device_says_what_is_left() -> None:
     )
 
 
-def test_freeing_twice_is_refused() -> None:
-    allocator = CachingAllocator(GIB)
-    first, second = allocate(allocator, KIB), allocate(allocator, KIB)
-    for block in (first, second):
-        allocator.free(block)
-        with pytest.raises(ValueError, match="free already"):
-            allocator.free(block)
-    assert allocator.allocated_bytes == 0
-
-
 BOUNDARIES = [512, MIB, 2 * MIB, 10 * MIB, 11 * MIB, 20 * MIB]
 SIZES = st.one_of(
     st.integers(0, 4 * KIB),

@@ -11,8 +11,8 @@ import torch
 from fixtures.devices.simulated.private import (
     NEEDS_VALUES,
     FakeTensor,
+    FakeTensorMode,
     entered,
-    new_fake_mode,
     real_values,
     set_fake_cuda_up,
     storage_key,
@@ -27,7 +27,7 @@ Arguments = tuple[Any, ...]
 @pytest.fixture(autouse=True, scope="module")
 def _fake() -> Iterator[None]:
     set_fake_cuda_up()
-    with entered(new_fake_mode()):
+    with entered(FakeTensorMode(allow_non_fake_inputs=True)):
         yield
 
 
@@ -86,13 +86,6 @@ CALLS: dict[str, Callable[[], list[Call]]] = {
         call(aten.native_layer_norm.default, ones(4, 8), [8], None, None, 1e-5)
     ],
     "nothing: views": lambda: [call(aten.split.Tensor, ones(4, 8)[1:], 2, 1)],
-    "nothing: a tuple with numbers": lambda: [
-        call(
-            aten._scaled_dot_product_cudnn_attention.default,
-            *(ones(1, 2, 8, 16, dtype=torch.float16) for _ in range(3)),
-            *(None, False),
-        )
-    ],
 }
 """By what they differ in."""
 
@@ -165,17 +158,11 @@ def test_known_constants_stay_known() -> None:
         assert product.item() == 4
 
 
-def test_outputs_that_share_a_new_storage_or_have_a_larger_one_do_so_again() -> None:
-    def sharing(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        made = torch.empty_like(tensor)
-        return made, made
-
+def test_an_output_in_a_larger_storage_is_so_again() -> None:
     def in_a_larger_one(tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty(32, device=CUDA)[: tensor.numel()]
 
     for _ in range(3):
-        first, second = repeated(sharing, EXP, (ones(11, 13),), {})
-        assert storage_key(first.untyped_storage()) == storage_key(second.untyped_storage())
         part = repeated(in_a_larger_one, EXP, (ones(17),), {})
         assert part.untyped_storage().nbytes() == 32 * 4
 

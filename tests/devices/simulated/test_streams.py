@@ -50,62 +50,40 @@ def leaving() -> torch.Tensor:
 def test_the_host_reads_what_has_not_arrived(
     read: Callable[[torch.Tensor], object], race: Race
 ) -> None:
+    host = leaving()
+    torch.ones(1, device=DEVICE).cpu()  # which waits for all that was queued before
+    read(host)
+    assert race() is None
     read(leaving())
     assert "reads on the host what aten::_to_copy" in str(race())
-
-
-def blocking_copy() -> None:
-    torch.ones(1, device=DEVICE).cpu()
-
-
-@pytest.mark.parametrize(
-    "wait",
-    [
-        blocking_copy,
-        lambda: torch.cuda.current_stream().record_event().synchronize(),
-        lambda: torch.cuda.current_stream().synchronize(),
-        lambda: torch.cuda.synchronize(),
-    ],
-    ids=["copy", "event", "stream", "device"],
-)
-def test_whatever_tells_the_host_that_a_copy_is_done_makes_it_safe_to_read(
-    wait: Callable[[], object], race: Race
-) -> None:
-    host = leaving()
-    wait()
-    host.numpy()
-    assert race() is None
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_a_copy_reads_on_another_stream_what_has_not_arrived(waits: bool, race: Race) -> None:
-    host, side = leaving(), torch.cuda.Stream()
-    if waits:
-        side.wait_stream(torch.cuda.current_stream())
-    host.to(DEVICE, non_blocking=True)  # the same stream: in order
-    assert race() is None
-    with torch.cuda.stream(side):
-        host.to(DEVICE, non_blocking=True)
-    assert (race() is None) == waits
 
 
 # What the device reads
 
 
-@pytest.mark.parametrize("waits", [False, True])
+WAITS: dict[str, Callable[[torch.cuda.Stream], object]] = {
+    "nothing": lambda side: None,
+    "a stream for another": lambda side: torch.cuda.current_stream().wait_stream(side),
+    "the host for a stream": lambda side: side.synchronize(),
+    "the host for an event": lambda side: side.record_event().synchronize(),
+    "the host for the device": lambda side: torch.cuda.synchronize(),
+}
+"""Who waits, for what is brought on a stream."""
+
+
+@pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize(
     "read",
     [lambda t: t + 1, lambda t: t.sum().item(), torch.bincount, torch.repeat_interleave],
     ids=["sum", "item", "bincount", "repeat_interleave"],
 )
 def test_an_operation_reads_what_another_stream_brings(
-    read: Callable[[torch.Tensor], object], waits: bool, race: Race
+    read: Callable[[torch.Tensor], object], wait: str, race: Race
 ) -> None:
-    side = torch.cuda.Stream()
+    side, waits = torch.cuda.Stream(), wait != "nothing"
     with torch.cuda.stream(side):
         brought = torch.tensor([1, 2, 3]).to(DEVICE, non_blocking=True)
-    if waits:
-        torch.cuda.current_stream().wait_stream(side)
+    WAITS[wait](side)
     read(brought)
     assert (race() is None) == waits
     assert waits or " on the default stream reads a tensor (int64 (3,)) that" in str(race())

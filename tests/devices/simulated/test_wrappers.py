@@ -10,9 +10,9 @@ import torch
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.memory import weights_of
 from fixtures.devices.simulated.private import device_type
-from fixtures.devices.storages import stored_bytes, stored_tensors
+from fixtures.devices.tensors import stored_bytes, stored_tensors
 from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS, Counts
-from tests.devices.test_storages import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
+from tests.devices.test_tensors import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
 from tests.support.packed import Packed, pack
 
 
