@@ -262,7 +262,7 @@ def test_the_checker_sees_a_violation(module: str, source: str, complaint: str) 
     [
         "def f():\n    import torch",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
-        "from fixtures.metrics.latency import LATENCY",
+        "from fixtures.metrics.latency_verdicts import LATENCY",
     ],
 )
 def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:
