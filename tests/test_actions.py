@@ -82,7 +82,7 @@ def test_an_input_is_described_of_use_and_no_word_of_a_shell_and_a_report_is_alw
 def test_workflows_and_pages_pass_what_the_actions_take() -> None:
     uses = used()
     assert {where for where, *_ in uses} >= {
-        *("checks.yml", "nightly.yml", "perf.yml", "performance.yml", "runners.md"),
+        *("checks.yml", "nightly.yml", "perf.yml", "performance.yml", "runners.md")
     }
     for where, name, given in uses:
         inputs = content(name)["inputs"]

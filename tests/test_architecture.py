@@ -26,15 +26,7 @@ RENDERED = ("records", "verdicts", "metrics", "report")
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
 ROOTS = (
     "conftest",
-    *(
-        f"fixtures.suite.{name}"
-        for name in (
-            "plugin",
-            "known_issues",
-            "judging",
-            "refreshing",
-        )
-    ),
+    *(f"fixtures.suite.{name}" for name in ("plugin", "known_issues", "judging", "refreshing")),
     "fixtures.techniques.",  # imported by name, in the order of the list
     "perf_tests.",
 )

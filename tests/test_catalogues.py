@@ -19,21 +19,15 @@ from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.configurations import single_techniques
 from fixtures.devices.kinds import KINDS
 from fixtures.records.outcome import Outcome
-from fixtures.scenarios import find_scenario, scenarios
+from fixtures.scenarios import scenarios
 from fixtures.settings import BASELINES, Settings
 from fixtures.techniques import CATALOGUE
 from fixtures.worker.client import Worker
 from fixtures.workloads import WORKLOADS, default_workloads
 from tests.support import fake_bench
-from tests.support.own_catalogue import (
-    BOTH,
-    TECHNIQUE,
-    WORKLOAD,
-    nothing_kept,
-    refusal,
-    written,
-)
+from tests.support.own_catalogue import BOTH, TECHNIQUE, WORKLOAD, nothing_kept, refusal, written
 from tests.support.running import run_suite
+from tests.support.scenarios import find_scenario
 
 OWN = ("storybook-tiny", "warmed")
 

@@ -18,8 +18,8 @@ from fixtures.devices.leaks import ALLOWED_BYTES, LeakCheck, collector_off
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.records.record import LEAK
 from fixtures.records.units import MIB
-from fixtures.scenarios import find_scenario
 from tests.devices.fake_cuda import FakeCuda, Tensor
+from tests.support.scenarios import find_scenario
 
 CPU = torch.device("cpu")
 EMPTY: Any = SimpleNamespace()
@@ -48,11 +48,7 @@ def test_a_leak_is_more_than_a_schedule_and_is_named_by_what_is_new(
 
 def test_a_tensor_that_tracing_left_is_passed_over() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import (
-        DimDynamic,
-        ShapeEnv,
-        StatelessSymbolicContext,
-    )
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
     mode = FakeTensorMode(shape_env=ShapeEnv())
     dynamic: Any = StatelessSymbolicContext([DimDynamic.DYNAMIC] * 2)

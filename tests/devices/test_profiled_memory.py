@@ -12,7 +12,7 @@ from fixtures.devices.ledger import StorageLedger
 from fixtures.devices.needs import missing_cpp_compiler
 from fixtures.devices.profiled_memory import ProfiledMemory
 from fixtures.records.run import WHOLE
-from fixtures.scenarios import find_scenario
+from tests.support.scenarios import find_scenario
 
 KIB = 1024
 SIDE = 128

@@ -115,11 +115,7 @@ def test_what_the_suite_s_own_code_raised_is_not_put_down_to_a_library() -> None
 
 @pytest.mark.parametrize(
     "error",
-    [
-        ScenarioError("other", Outcome.INCONCLUSIVE, "too hot"),
-        KeyboardInterrupt(),
-        GeneratorExit(),
-    ],
+    [ScenarioError("other", Outcome.INCONCLUSIVE, "too hot"), KeyboardInterrupt(), GeneratorExit()],
     ids=lambda error: type(error).__name__,
 )
 def test_what_is_no_fault_of_the_scenario_passes(error: BaseException) -> None:

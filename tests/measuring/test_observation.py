@@ -15,12 +15,7 @@ import pytest
 import torch
 
 from fixtures.devices import Trace
-from fixtures.measuring.observation import (
-    ANOTHER,
-    REPEATS_WITHIN,
-    Observation,
-    observe,
-)
+from fixtures.measuring.observation import ANOTHER, REPEATS_WITHIN, Observation, observe
 from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Counts, Row
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import CARRIED_OVER, LEAK, STATE

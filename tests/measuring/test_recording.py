@@ -21,7 +21,7 @@ from fixtures.records.baselines import Baseline
 from fixtures.records.images import encoded
 from fixtures.records.run import WHOLE
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.verdicts.statistics import shift_of
 from tests.metrics.cases import case
 from tests.support.counting import counts, host_calls
@@ -29,6 +29,7 @@ from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
 from tests.support.fake_timed import FakeTimed
 from tests.support.runs import timing
+from tests.support.scenarios import find_scenario
 
 SCENARIO = find_scenario("storybook", "fp16")
 

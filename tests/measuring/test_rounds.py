@@ -25,11 +25,11 @@ from fixtures.measuring.rounds import (
 )
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing
-from fixtures.scenarios import find_scenario
 from fixtures.workloads.storybook import PIPELINE_FOLDER
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import STEPS, fake_scenario
 from tests.support.fake_timed import FakeTimed
+from tests.support.scenarios import find_scenario
 
 RATIO = 1.5
 SCENARIO = fake_scenario(lambda: None)

@@ -82,9 +82,7 @@ def group(timed: TimedHere, placed: int = 1) -> Round:
     return timed.round()
 
 
-def test_a_pipeline_is_built_once_and_laid_out_anew_for_each_group(
-    bench: TimedBench,
-) -> None:
+def test_a_pipeline_is_built_once_and_laid_out_anew_for_each_group(bench: TimedBench) -> None:
     timed = candidate_of(bench.scenario("C"), bench.device)
     with pytest.raises(ScenarioError, match="placed before its first round"):
         timed.round()

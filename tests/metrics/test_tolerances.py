@@ -101,10 +101,7 @@ def test_a_pass_rules_out_half_as_much_again_as_the_tolerance() -> None:
         assert ratio.limit == pytest.approx(1 + share)
 
 
-@pytest.mark.parametrize(
-    ("share", "limit", "whose"),
-    [(0.15, 1.40, ""), (0.50, 1.50, YOURS)],
-)
+@pytest.mark.parametrize(("share", "limit", "whose"), [(0.15, 1.40, ""), (0.50, 1.50, YOURS)])
 def test_elsewhere_only_a_wider_tolerance_is_ones_own(
     share: float, limit: float, whose: str
 ) -> None:

@@ -111,14 +111,8 @@ def test_every_record_is_held_to_its_types_strictly(of: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '{"notes": [], "notes": []}',
-            "('notes' twice in one object: which is meant?)",
-        ),
-        (
-            '{"a": {"b\\n": 1, "b\\n": 2}}',
-            "('b?' twice in one object: which is meant?)",
-        ),
+        ('{"notes": [], "notes": []}', "('notes' twice in one object: which is meant?)"),
+        ('{"a": {"b\\n": 1, "b\\n": 2}}', "('b?' twice in one object: which is meant?)"),
         ("", "is empty"),
         (" \n\t", "is empty"),
         ('{"schema": 3} {}', "is not JSON"),

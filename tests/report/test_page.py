@@ -325,12 +325,7 @@ def test_an_image_that_is_fp32_s_is_shown_alone() -> None:
 
 @pytest.mark.parametrize(
     ("likeness", "same"),
-    [
-        ([UNSEEN], True),
-        ([SEEN], False),
-        ([Likeness(1.0, 0.0, 0.0)], False),
-        ([], False),
-    ],
+    [([UNSEEN], True), ([SEEN], False), ([Likeness(1.0, 0.0, 0.0)], False), ([], False)],
     ids=["nobody sees it", "seen", "without FLIP", "unknown"],
 )
 def test_an_image_that_nobody_can_tell_from_fp32_s_is_marked(

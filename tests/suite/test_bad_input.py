@@ -50,10 +50,7 @@ def begin(config: Any, device: FakeDevice | None = None) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (
-            {"perf_device": "cuda", "perf_workload": ["storybook"]},
-            "choose --perf-device cpu",
-        ),
+        ({"perf_device": "cuda", "perf_workload": ["storybook"]}, "choose --perf-device cpu"),
         ({"perf_workload": ["sd99"]}, "--perf-workload: Workload 'sd99' is unknown; known:"),
         ({"perf_workload": ["FLX"]}, "Workload 'FLX' is unknown; did you mean flux?"),
         (

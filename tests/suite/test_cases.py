@@ -25,7 +25,7 @@ from fixtures.records.baselines import Entry
 from fixtures.records.images import STORED, encoded
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
-from fixtures.scenarios import find_scenario, scenarios
+from fixtures.scenarios import scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases
 from fixtures.suite.session import check_weights
@@ -34,6 +34,7 @@ from fixtures.verdicts.statistics import NO_PRIOR, OTHERS_DOF
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import RECORDED, entry, latency, scenario_record
+from tests.support.scenarios import find_scenario
 
 FP16 = find_scenario("storybook", "fp16")
 HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
@@ -76,10 +77,7 @@ def test_counts_that_an_entry_has_lost_fail_and_what_is_older_than_a_metric_does
     tmp_path: Path,
 ) -> None:
     lost = stored(counts=counts(mm=1000))
-    for date, outcome in (
-        (RECORDED.date, Outcome.NO_BASELINE),
-        ("2999-01-01", Outcome.NOT_JUDGED),
-    ):
+    for date, outcome in ((RECORDED.date, Outcome.NO_BASELINE), ("2999-01-01", Outcome.NOT_JUDGED)):
         other = stored(recorded=replace(RECORDED, date=date))
         case = cases(tmp_path / date, {"fp16": lost, "bf16": other}).case(FP16)
         [verdict] = HOST.judge(case, scenario_record("fp16", counts=host_calls()))

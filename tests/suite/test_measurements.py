@@ -25,7 +25,7 @@ from fixtures.records.images import FP32, FROZEN, STORED, Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.suite import measurements as measurements_module
 from fixtures.suite.cases import Cases
 from fixtures.suite.measurements import Claims, Measurements
@@ -35,6 +35,7 @@ from fixtures.worker.sampling import SampleBudget
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation, observations_on
 from tests.support.runs import HARDWARE, entry, latency, timing
+from tests.support.scenarios import find_scenario
 
 SCENARIO = find_scenario("storybook-256", "vae_tiling")
 REFERENCE = SCENARIO.reference

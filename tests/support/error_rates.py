@@ -14,10 +14,10 @@ from contextlib import closing
 
 from fixtures.commands.compare.comparing import Comparing
 from fixtures.commands.compare.side import Side
-from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.worker.client import Worker
 from tests.support.patched_python import command
+from tests.support.scenarios import find_scenario
 
 
 def main() -> None:

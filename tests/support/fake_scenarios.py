@@ -104,11 +104,7 @@ def fake_scenario(
         leave()
 
     technique = replace(
-        CATALOGUE["fp16"],
-        id=name,
-        apply=apply,
-        activation_check=lambda context: complaint,
-        **facts,
+        CATALOGUE["fp16"], id=name, apply=apply, activation_check=lambda context: complaint, **facts
     )
     return FakeScenario(cast(Workload, FakeWorkload()), technique, others or {})
 

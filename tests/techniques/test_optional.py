@@ -77,10 +77,7 @@ def test_in_effect_it_keeps_the_picture(technique: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("technique", "name", "off"),
-    [
-        case("deep_cache", UNET, {"interval": 1}),
-        case("token_merging", LARGE, {"ratio": 0.0}),
-    ],
+    [case("deep_cache", UNET, {"interval": 1}), case("token_merging", LARGE, {"ratio": 0.0})],
 )
 def test_switched_off_it_draws_the_same_picture_to_the_last_bit(
     technique: str, name: str, off: dict[str, Any], monkeypatch: pytest.MonkeyPatch

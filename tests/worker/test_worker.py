@@ -23,13 +23,13 @@ import pytest
 from fixtures.catalogues import load
 from fixtures.measuring.observation import Observation
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY, Settings
 from fixtures.worker.client import Worker
 from fixtures.worker.protocol import Facts
 from fixtures.worker.sampling import TimedTask
 from tests.support.own_catalogue import WORKLOAD, nothing_kept, written
 from tests.support.running import own_environment
+from tests.support.scenarios import find_scenario
 
 HARMS = Path(__file__).with_name("faulty_techniques.py")
 LIMIT_S = 60.0

@@ -98,9 +98,7 @@ CASES: dict[str, Case] = {
     ),
     "put at a mask": Case(lambda x: x.there.__setitem__(x.mask, 7), ran=["index_put_"]),
     "put at a mask, from the device": Case(
-        lambda x: x.there.__setitem__(x.mask, x.zero),
-        waits=1,
-        ran=["nonzero", "index_put_"],
+        lambda x: x.there.__setitem__(x.mask, x.zero), waits=1, ran=["nonzero", "index_put_"]
     ),
     "masked_fill": Case(lambda x: x.there.masked_fill_(x.mask, x.number), ran=["masked_fill_"]),
     "masked_fill, from the device": Case(

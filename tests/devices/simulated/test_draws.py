@@ -12,11 +12,12 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import Observation, observe
 from fixtures.records.images import Images
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import Workload
 from tests.support.differences import largest_difference, ssim
 from tests.support.fake_scenarios import observations_on
+from tests.support.scenarios import find_scenario
 from tests.support.simulated_runs import shared_device, small_drawing
 
 STEPS = 2

@@ -27,13 +27,7 @@ from fixtures.records.counts import (
 )
 from fixtures.records.run import RESERVED, WHOLE
 from fixtures.techniques import CATALOGUE
-from tests.support.simulated_runs import (
-    shared_device,
-    shared_workload,
-    simulate,
-    simulated,
-    small,
-)
+from tests.support.simulated_runs import shared_device, shared_workload, simulate, simulated, small
 
 COMPONENTS = {WHOLE, RESERVED, "text_encoder", "denoiser", "vae"}
 
@@ -105,8 +99,7 @@ def test_peaks_agree_with_the_ledger_of_a_real_run() -> None:
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize(
-    ("scheduler", "telling"),
-    [("DDIMScheduler", 3), ("UniPCMultistepScheduler", 4)],
+    ("scheduler", "telling"), [("DDIMScheduler", 3), ("UniPCMultistepScheduler", 4)]
 )
 def test_every_further_step_adds_the_same_figures(scheduler: str, telling: int) -> None:
     device = shared_device()
