@@ -177,7 +177,7 @@ def test_a_size_is_a_card_and_host_memory_may_be_short(
 ) -> None:
     said = fit("--card", "12GiB", "--host-memory", "0.001")
     assert "on a card of 12GiB, otherwise a CARD, 12.00 GiB" in said.out
-    assert "GiB of host memory" in said.out
+    assert "model_cpu_offload: lacks 1022.98 MiB of host memory" in said.out
     assert said.code == 1
 
 
