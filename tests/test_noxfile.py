@@ -271,17 +271,15 @@ def test_a_report_imports_only_what_its_environment_has() -> None:
 def closure(requirements: Iterable[str]) -> set[str]:
     """The names of these requirements and of everything they need, as installed here."""
     names: set[str] = set()
-    waiting = [Requirement(requirement) for requirement in requirements]
+    waiting = [Requirement(need) for need in requirements]
     while waiting:
-        requirement = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        if name in names or (
-            requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
-        ):
+        need = waiting.pop()
+        name = canonicalize_name(need.name)
+        if name in names or (need.marker is not None and not need.marker.evaluate({"extra": ""})):
             continue
         names.add(name)
         try:
-            waiting += [Requirement(text) for text in metadata.requires(requirement.name) or ()]
+            waiting += [Requirement(text) for text in metadata.requires(need.name) or ()]
         except metadata.PackageNotFoundError:
             continue  # of another platform
     return names
