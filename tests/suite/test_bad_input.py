@@ -62,7 +62,7 @@ def begin(config: Any, device: FakeDevice | None = None) -> None:
         ({"perf_catalogue": ["mine.py"]}, "--perf-catalogue needs --perf-baselines DIR"),
         (
             {"perf_catalogue": ["mine.py"], "perf_baselines": "mine"},
-            "mine.py is not a Python file; give one.",
+            "mine.py is not a Python module; give one.",
         ),
         ({"perf_device": "cpu", "perf_expect_device": "h200"}, "the device found is 'cpu'"),
     ],
