@@ -4,7 +4,7 @@ import pytest
 
 from fixtures.records.run import FAILS, NOT_COMPARED, ScenarioRecord
 from fixtures.scenarios import Scenario
-from fixtures.suite.claims import Claims
+from fixtures.suite.measurements import Claims
 from fixtures.suite.session import PerfSession
 
 pytestmark = pytest.mark.last

@@ -82,7 +82,7 @@ def test_an_input_is_described_of_use_and_no_word_of_a_shell_and_a_report_is_alw
 def test_workflows_and_pages_pass_what_the_actions_take() -> None:
     uses = used()
     assert {where for where, *_ in uses} >= {
-        *("checks.yml", "nightly.yml", "perf.yml", "performance.yml", "runners.md"),
+        *("checks.yml", "nightly.yml", "perf.yml", "performance.yml", "runners.md")
     }
     for where, name, given in uses:
         inputs = content(name)["inputs"]
@@ -191,6 +191,25 @@ def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     report = workspace / "performance"
     assert options.perf_report == str(report)
     assert (report / "pull-request").read_text() == "4711\n"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sentence"),
+    [
+        ({"head": "'my head"}, 'head: "\'my head" has No closing quotation; close the quotation'),
+        ({"head": "x", "arguments": '"'}, "arguments: '\"' has No closing quotation; close"),
+        ({"head": "x", "report": "a-file"}, "a-file cannot be made (File exists); give another"),
+    ],
+)
+def test_what_cannot_be_read_or_made_is_refused_in_a_sentence(
+    do: Do, tmp_path: Path, inputs: dict[str, str], sentence: str
+) -> None:
+    (tmp_path / "GITHUB_WORKSPACE" / "a-file").touch()
+    with pytest.raises(SystemExit) as caught:
+        do("compare", "compare", **{"base": "diffusers", **inputs})
+    assert sentence in str(caught.value)
+    *_, command = do("compare", "compare", base="diffusers", head="x" * 300)
+    assert "x" * 300 in command
 
 
 def test_packages_are_for_the_device_unless_the_runner_says_otherwise(

@@ -18,7 +18,7 @@ import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
 PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
-BUDGET = {"fixtures": 27_937, "tests": 29_206, "words": 19_560}
+BUDGET = {"fixtures": 25_999, "tests": 28_390, "words": 19_560}
 """Lines of Python in a folder, and words of README, CONTRIBUTING and docs; it only ever falls."""
 WITHOUT_TORCH = ("records", "settings", "verdicts", "metrics", "report")
 RENDERED = ("records", "verdicts", "metrics", "report")
@@ -26,16 +26,7 @@ RENDERED = ("records", "verdicts", "metrics", "report")
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
 ROOTS = (
     "conftest",
-    *(
-        f"fixtures.suite.{name}"
-        for name in (
-            "plugin",
-            "known_issues",
-            "judging",
-            "claims",
-            "refreshing",
-        )
-    ),
+    *(f"fixtures.suite.{name}" for name in ("plugin", "known_issues", "judging", "refreshing")),
     "fixtures.techniques.",  # imported by name, in the order of the list
     "perf_tests.",
 )
@@ -263,7 +254,7 @@ def test_the_checker_sees_a_violation(module: str, source: str, complaint: str) 
     [
         "def f():\n    import torch",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
-        "from fixtures.metrics.latency import LATENCY",
+        "from fixtures.metrics.latency_verdicts import LATENCY",
     ],
 )
 def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:

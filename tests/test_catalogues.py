@@ -19,21 +19,15 @@ from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.configurations import single_techniques
 from fixtures.devices.kinds import KINDS
 from fixtures.records.outcome import Outcome
-from fixtures.scenarios import find_scenario, scenarios
+from fixtures.scenarios import scenarios
 from fixtures.settings import BASELINES, Settings
 from fixtures.techniques import CATALOGUE
 from fixtures.worker.client import Worker
 from fixtures.workloads import WORKLOADS, default_workloads
 from tests.support import fake_bench
-from tests.support.own_catalogue import (
-    BOTH,
-    TECHNIQUE,
-    WORKLOAD,
-    nothing_kept,
-    refusal,
-    written,
-)
+from tests.support.own_catalogue import BOTH, TECHNIQUE, WORKLOAD, nothing_kept, refusal, written
 from tests.support.running import run_suite
+from tests.support.scenarios import find_scenario
 
 OWN = ("storybook-tiny", "warmed")
 
@@ -88,8 +82,9 @@ def test_a_source_can_be_any_callable(tmp_path: Path) -> None:
 
 
 def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "gone.py", tmp_path, written(tmp_path, name="notes.md")):
-        assert refusal(path) == f"--perf-catalogue {path} is not a Python file; give one."
+    paths = [written(tmp_path, name=name) for name in ("notes.md", "own.techniques.py")]
+    for path in (tmp_path / "gone.py", tmp_path, *paths):
+        assert refusal(path) == f"--perf-catalogue {path} is not a Python module; give one."
     empty = written(tmp_path, "from fixtures.techniques.registry import technique\n")
     assert f"{empty} declares no technique and no workload; decorate one" in refusal(empty)
 
@@ -127,7 +122,7 @@ def test_the_file_beside_it_that_fails_is_named(tmp_path: Path) -> None:
     assert sentence.startswith(f"--perf-catalogue {wrong}, line 2 raises ZeroDivisionError: ")
 
 
-@pytest.mark.parametrize("name", ["json.py", "fixtures.py", "__main__.py", "own.techniques.py"])
+@pytest.mark.parametrize("name", ["json.py", "fixtures.py", "__main__.py"])
 def test_the_name_of_another_module_is_refused(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, name=name)
     assert f"{path} has the name of another module (" in refusal(path)

@@ -158,10 +158,7 @@ class Checker:
             }
             for folder in ("perf_tests", "tests")
         }
-        self._markers = {technique.family for technique in CATALOGUE} | {
-            "long",
-            COMPILATION,
-        }
+        self._markers = {technique.family for technique in CATALOGUE} | {"long", COMPILATION}
         workloads = {*WORKLOADS, *of_twins}
         self._names = {
             **dict.fromkeys(("perf_workload", "pipeline", "workload"), workloads),

@@ -87,11 +87,7 @@ def test_every_option_is_documented_and_begins_with_perf() -> None:
 @pytest.mark.parametrize(
     ("option", "values", "words"),
     [
-        (
-            "device",
-            ["CPU", "tpu", "cuda:0", "cpu "],
-            "is unknown; use auto, cpu, cuda, simulated.",
-        ),
+        ("device", ["CPU", "tpu", "cuda:0", "cpu "], "is unknown; use auto, cpu, cuda, simulated."),
         ("profile", ["two words", "h200\n", "../h200", "a;b"], "is not a valid profile name."),
         ("budget", ["soon", "-1", "nan", "1e999"], "must be a number of seconds >= 0."),
         (

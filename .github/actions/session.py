@@ -83,10 +83,21 @@ def report() -> Path:
     The workflow that comments reads it there.
     """
     folder = Path(os.environ["GITHUB_WORKSPACE"], os.environ["REPORT"])
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"report: {folder} cannot be made ({error.strerror}); give another folder")
     if found := re.fullmatch(r"refs/pull/(\d+)/merge", os.environ.get("GITHUB_REF", "")):
         (folder / "pull-request").write_text(f"{found[1]}\n", encoding="utf-8")
     return folder
+
+
+def words_of(variable: str) -> list[str]:
+    """What a workflow passes, as a shell would split it."""
+    try:
+        return shlex.split(os.environ[variable])
+    except ValueError as error:
+        sys.exit(f"{variable.lower()}: {os.environ[variable]!r} has {error}; close the quotation")
 
 
 def shared() -> list[str]:
@@ -96,12 +107,12 @@ def shared() -> list[str]:
         options += ["--perf-workload", name]
     if os.environ["SELECT"]:
         options += ["-k", os.environ["SELECT"]]
-    return [*options, *shlex.split(os.environ["ARGUMENTS"])]
+    return [*options, *words_of("ARGUMENTS")]
 
 
 def perf() -> int:
     """Install what the workflow measures in place of the constrained versions; then measure."""
-    if words := shlex.split(os.environ["INSTALL"]):
+    if words := words_of("INSTALL"):
         environments = Path(variables()["NOX_ENVDIR"])
         python = (environments / ".cache" / "environment-python").read_text(encoding="utf-8")
         subprocess.run(
@@ -116,10 +127,11 @@ def compare() -> int:
     """Compare two sides; a word that names a folder here is meant as that folder."""
     sides: list[str] = []
     for name in ("base", "head"):
-        words = shlex.split(os.environ[name.upper()])
-        paths = (Path(os.environ["GITHUB_WORKSPACE"], word) for word in words)
+        words = words_of(name.upper())
+        paths = (os.path.join(os.environ["GITHUB_WORKSPACE"], word) for word in words)  # noqa: PTH118
+        # Not Path.exists, which raises where a word is too long for a name.
         both = zip(words, paths, strict=True)
-        sides += [f"--{name}", *(str(path) if path.exists() else word for word, path in both)]
+        sides += [f"--{name}", *(path if os.path.exists(path) else word for word, path in both)]  # noqa: PTH110
     return nox("-s", "compare", "--", "--perf-report", str(report()), *sides, *shared())
 
 

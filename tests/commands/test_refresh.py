@@ -27,7 +27,7 @@ from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
 from fixtures.records.units import GIB
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.verdicts.case import Case
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.workloads.storybook import PIPELINE_FOLDER
@@ -37,6 +37,7 @@ from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation, observations_on
 from tests.support.running import run_suite
 from tests.support.runs import entry, latency, timing
+from tests.support.scenarios import find_scenario
 
 SCENARIO = find_scenario("storybook", "fp16")
 MINE = find_scenario("storybook", "fp16", "my/pipeline")
@@ -91,7 +92,16 @@ def recorded(
         record_of(run, of),
         reason="why",
         samples=iter(timings),
-        case=Case(of.id, stored, {}, hardware=device.hardware, timing=timing_of(of, device)),
+        case=Case(
+            of.id,
+            stored,
+            {},
+            hardware=device.hardware,
+            timing=timing_of(of, device),
+            memory_source=of.memory_source(device.memory_source),
+            min_ssim=of.technique.min_ssim_on(of.workload.name),
+            harmless=of.harmless(device.name),
+        ),
     )
 
 

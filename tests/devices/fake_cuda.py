@@ -21,7 +21,6 @@ class FakeCuda:
         name: str = "NVIDIA H200",
         memory: int = 139 * GIB,
         capability: tuple[int, int] = (9, 0),
-        devices: int = 1,
     ) -> None:
         self.properties = SimpleNamespace(
             name=name,
@@ -30,7 +29,7 @@ class FakeCuda:
             minor=capability[1],
             multi_processor_count=132,
         )
-        self.devices = devices
+        self.is_there = True
         self.log: list[str] = []
         self.requested = self.allocated = self.peak = 0
         self.workspace = 0
@@ -54,13 +53,7 @@ class FakeCuda:
         return made
 
     def is_available(self) -> bool:
-        return self.devices > 0
-
-    def device_count(self) -> int:
-        return self.devices
-
-    def current_device(self) -> int:
-        return 0
+        return self.is_there
 
     def get_device_properties(self, index: int) -> Any:
         return self.properties

@@ -20,10 +20,7 @@ def _threads_put_back() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(
-    ("asked", "threads"),
-    [(None, 1), ("", 1), (" ", 1), ("1", 1), (" 2 ", 2), ("2,4", 2), ("2 , 1", 2)],
-)
+@pytest.mark.parametrize(("asked", "threads"), [(None, 1), (" ", 1), (" 2 ", 2), ("2 , 1", 2)])
 def test_the_outermost_number_is_torchs(
     asked: str | None, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -34,10 +31,7 @@ def test_the_outermost_number_is_torchs(
     assert CpuDevice().hardware["threads"] == threads
 
 
-@pytest.mark.parametrize(
-    "asked",
-    ["0", "-1", "two", "1.5", "4,", ",4", "4,0", "1e3", "9" * 400, "\u0664", "\x1b[2J"],
-)
+@pytest.mark.parametrize("asked", ["0", "two", "1.5", "4,", "9" * 400, "\u0664", "\x1b[2J"])
 def test_anything_else_is_one_sentence_with_the_remedy(
     asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,18 +8,8 @@ import pytest
 import torch
 
 from fixtures.devices.launches import CALL, COUNTED, count, counted
-from fixtures.records.counts import (
-    BYTES_TO_DEVICE,
-    BYTES_TO_HOST,
-    COPIES_TO_DEVICE,
-    COPIES_TO_HOST,
-    COPIES_WITHIN,
-    FILLS,
-    LAUNCHES,
-    SYNCS,
-    Counts,
-    Row,
-)
+from fixtures.records import counts as kinds
+from fixtures.records.counts import Counts, Row
 
 
 def event(category: str, name: str, at: float = 5.0, **arguments: Any) -> dict[str, Any]:
@@ -32,19 +22,19 @@ SPAN = {**event("user_annotation", CALL, at=0.0), "dur": 10.0}
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [
-        (event("kernel", "sgemm_32x32"), {LAUNCHES: 1}),
-        (event("gpu_memset", "Memset (Device)"), {FILLS: 1}),
+        (event("kernel", "sgemm_32x32"), {kinds.LAUNCHES: 1}),
+        (event("gpu_memset", "Memset (Device)"), {kinds.FILLS: 1}),
         (
             event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", bytes=64),
-            {COPIES_TO_DEVICE: 1, BYTES_TO_DEVICE: 64},
+            {kinds.COPIES_TO_DEVICE: 1, kinds.BYTES_TO_DEVICE: 64},
         ),
         (
             event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", bytes=32),
-            {COPIES_TO_HOST: 1, BYTES_TO_HOST: 32},
+            {kinds.COPIES_TO_HOST: 1, kinds.BYTES_TO_HOST: 32},
         ),
-        (event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", bytes=8), {COPIES_WITHIN: 1}),
-        (event("cuda_runtime", "cudaStreamSynchronize"), {SYNCS: 1}),
-        (event("cuda_runtime", "cudaEventSynchronize"), {SYNCS: 1}),
+        (event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", bytes=8), {kinds.COPIES_WITHIN: 1}),
+        (event("cuda_runtime", "cudaStreamSynchronize"), {kinds.SYNCS: 1}),
+        (event("cuda_runtime", "cudaEventSynchronize"), {kinds.SYNCS: 1}),
         (event("cuda_runtime", "cudaDeviceSynchronize", at=12.0), {}),  # the profiler's own
         (event("cuda_runtime", "cudaLaunchKernel"), {}),  # the kernel itself is counted
         (event("cpu_op", "aten::mm"), {}),
@@ -69,7 +59,7 @@ def test_a_real_trace_is_understood() -> None:
         torch.ones(8).add(1)
         waited.append("call")
 
-    found = count(call, lambda: waited.append("wait"))
+    counts = count(call, lambda: waited.append("wait"))
     assert waited == ["wait", "call", "wait"]
     # A CPU launches no kernels: that the call was found is what this shows.
-    assert found == Counts.of({Row(kind): 0 for kind in COUNTED})
+    assert counts == Counts.of({Row(kind): 0 for kind in COUNTED})

@@ -1,4 +1,4 @@
-"""LayoutRandomiser: other places, the same weights, and pipelines that work as before."""
+"""Randomised layouts: other places, the same weights, and pipelines that work as before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.cpu import CpuDevice, LayoutRandomiser, keep_freed_memory
+from fixtures.devices.cpu import CpuDevice, keep_freed_memory
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
 from tests.devices.programs import printed
@@ -20,7 +20,7 @@ BRIEF = replace(WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call
 
 
 def places(pipeline: Any) -> list[int]:
-    models = [one for one in pipeline.components.values() if isinstance(one, torch.nn.Module)]
+    models = [part for part in pipeline.components.values() if isinstance(part, torch.nn.Module)]
     return [tensor.data_ptr() for model in models for tensor in model.parameters()]
 
 
@@ -38,13 +38,13 @@ def test_the_images_are_the_same_wherever_the_weights_lie(technique: str) -> Non
 
 
 def test_what_is_allocated_next_lies_behind_other_fillers_without_a_pipeline_too() -> None:
-    layout, found = LayoutRandomiser(), set()
+    device, fillers = CpuDevice(), set()
     for _ in range(8):
-        layout(None)
+        device.randomise_layout(None)
         # They stay until the next layout: what is freed at once takes no place.
-        found.add(tuple(filler.numel() for filler in layout._fillers))
-    assert () not in found
-    assert len(found) == 8
+        fillers.add(tuple(filler.numel() for filler in device._fillers))
+    assert () not in fillers
+    assert len(fillers) == 8
 
 
 # Memory that is freed and needed again causes no page faults; without the setting it does

@@ -104,28 +104,12 @@ def test_what_takes_no_hooks_or_is_missing_counts_to_the_phase_before() -> None:
         assert phases.current is None
 
 
-def test_a_decoder_that_takes_a_video_chunk_by_chunk_is_one_phase_of_many_calls() -> None:
-    pipeline = Pipeline("transformer")
-    pipeline.vae.post_quant_conv = None  # type: ignore[assignment]
-    pipeline.vae.decode = lambda latents: [pipeline.vae.decoder(latents) for _ in range(3)][-1]  # type: ignore[method-assign]
-    seen: list[str] = []
-    with Phases(pipeline, seen.append) as phases:
-        pipeline()
-        assert phases.current == "vae"
-    assert seen == EACH
-    assert phases.calls["vae"] == 2 * 3
-
-
 def test_a_pipeline_without_a_denoiser_is_refused() -> None:
     with pytest.raises(AttributeError, match="SimpleNamespace has no unet or transformer"):
         denoiser(SimpleNamespace(unet=None))
 
 
-def test_neither_a_call_that_fails_nor_a_module_that_refuses_its_hook_leaves_any() -> None:
-    class Refusing(nn.Module):
-        def register_forward_pre_hook(self, *_: Any, **__: Any) -> Any:
-            raise RuntimeError("no hooks here")
-
+def test_a_call_that_fails_leaves_no_hook() -> None:
     def raising(component: str) -> None:
         if component == "denoiser":
             raise MemoryError(component)
@@ -134,24 +118,3 @@ def test_neither_a_call_that_fails_nor_a_module_that_refuses_its_hook_leaves_any
     with pytest.raises(MemoryError), Phases(pipeline, raising):
         pipeline()
     assert hook_count(pipeline) == 0
-    pipeline.vae.decoder = Refusing()  # type: ignore[assignment]
-    with pytest.raises(RuntimeError, match="no hooks here"), Phases(pipeline, print):
-        pass
-    assert hook_count(pipeline) == 0
-
-
-def test_a_patched_forward_is_inside_its_phase() -> None:
-    """Offloading moves weights inside of a replaced forward: that belongs to the component."""
-    pipeline = Pipeline()
-    seen: list[str] = []
-    unet: nn.Module = pipeline.unet  # type: ignore[attr-defined]
-    plain = unet.forward
-
-    def onload(x: torch.Tensor) -> Any:
-        seen.append("onload")
-        return plain(x)
-
-    unet.forward = onload
-    with Phases(pipeline, seen.append):
-        pipeline()
-    assert seen == ["text_encoder", "denoiser", "onload", "onload", "vae"]

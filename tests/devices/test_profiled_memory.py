@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import subprocess
-import sys
-import weakref
 from collections.abc import Callable
 
 import pytest
@@ -16,7 +12,7 @@ from fixtures.devices.ledger import StorageLedger
 from fixtures.devices.needs import missing_cpp_compiler
 from fixtures.devices.profiled_memory import ProfiledMemory
 from fixtures.records.run import WHOLE
-from fixtures.scenarios import find_scenario
+from tests.support.scenarios import find_scenario
 
 KIB = 1024
 SIDE = 128
@@ -156,27 +152,6 @@ def test_where_another_profiler_is_at_work_it_stays_the_only_one() -> None:
     with ProfiledMemory([torch.zeros(KIB)]) as memory, torch.profiler.profile():
         empty(KIB)
     assert memory.component_peak_bytes == {}
-
-
-@pytest.mark.long
-def test_nothing_is_printed_and_no_environment_changed() -> None:
-    program = (
-        "import os\nfrom fixtures.devices.profiled_memory import ProfiledMemory\n"
-        "before = dict(os.environ)\nwith ProfiledMemory(): pass\nassert dict(os.environ) == before"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
-    )
-    assert (result.stdout, result.stderr) == ("", "")
-
-
-def test_nothing_of_what_was_recorded_is_kept() -> None:
-    tensor = torch.zeros(KIB)
-    with ProfiledMemory([tensor]) as memory:
-        recorded = weakref.ref(memory._profile)
-    assert memory._resident == {}
-    gc.collect()
-    assert recorded() is None
 
 
 # Beside the ledger

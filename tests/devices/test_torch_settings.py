@@ -48,22 +48,26 @@ CHANGES: dict[str, Callable[[], object]] = {
 """By what is said of it, a change of the process."""
 
 
-def changes(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    before = read_torch_settings()
-    CHANGES[name]()
-    return changed_since(before), changed_since(read_torch_settings())
+def named() -> list[tuple[str, tuple[str, ...]]]:
+    """Every change, one after another, and what is said of it."""
+    said = []
+    for name, change in CHANGES.items():
+        before = read_torch_settings()
+        change()
+        said.append((name, changed_since(before)))
+    return said
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_is_named_once(name: str) -> None:
+def test_a_change_is_named_once() -> None:
     """In a process of its own, of one that has done nothing else and is small enough to fork."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([__name__])
     with ProcessPoolExecutor(1, server) as process:
-        changed, nothing = process.submit(changes, name).result()
-    # Some change others, too: matrix precision has two names, inference mode is without gradients.
-    assert len([what for what in changed if what.startswith(name)]) == 1, changed
-    assert nothing == ()
+        for name, changed in process.submit(named).result():
+            # Some change others, too: inference mode is without gradients.
+            assert len([what for what in changed if what.startswith(name)]) == 1, changed
+    before = read_torch_settings()
+    assert changed_since(before) == ()
 
 
 def test_what_torch_refuses_to_read_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fixtures.devices.work_clock import Reading, WorkClock, read_thread
+from fixtures.devices.cpu import Reading, WorkClock, read_thread
 
 
 def clock_of(*readings: Reading) -> Callable[[], float]:
@@ -37,12 +37,6 @@ def test_it_never_runs_backwards_when_figures_round() -> None:
     now_s = clock_of(START, Reading(101.0, 11.0, 1.1, 6), Reading(101.0, 11.0, 1.1, 7))
     first, second, third = now_s(), now_s(), now_s()
     assert first <= second <= third
-
-
-def test_without_the_kernel_s_figures_it_is_cpu_time() -> None:
-    now_s = WorkClock(lambda: None).now_s
-    before = time.thread_time()
-    assert before <= now_s() <= time.thread_time()
 
 
 @pytest.mark.skipif(read_thread() is None, reason="this kernel does not tell queueing from sleep")

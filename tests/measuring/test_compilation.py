@@ -17,21 +17,14 @@ from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.compilation import compilation_of, uncompiled
 from fixtures.metrics.compilation import METRIC
-from fixtures.records.counts import (
-    BREAKS,
-    FIRST,
-    GRAPHS,
-    GUARDS,
-    RECOMPILATIONS,
-    RUNS,
-    Counts,
-)
+from fixtures.records.counts import BREAKS, FIRST, GRAPHS, GUARDS, RECOMPILATIONS, RUNS, Counts
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads.twins import twin_of
 from tests.metrics.cases import case
 from tests.support.runs import RECORDED, entry, scenario_record
+from tests.support.scenarios import find_scenario
 
 # Deprecations in a package under test are no failure.
 pytestmark = pytest.mark.filterwarnings("default")

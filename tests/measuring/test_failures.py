@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.measuring.failures import scenario_errors
+from fixtures.measuring.failures import SUITE, scenario_errors
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import WorkloadError
 from tests.support.fake_device import FakeDevice
@@ -46,6 +46,7 @@ EXHAUSTED = (
         (ValueError(), "fake-tried: raised ValueError: no message"),
         (WorkloadError("No such folder."), "fake-tried: No such folder."),
         (MemoryError("huge"), "fake-tried: ran out of memory on fake (huge); free memory, or"),
+        (pytest.skip.Exception("why"), "fake-tried: raised Skipped: why"),
         (SystemExit(3), "fake-tried: raised SystemExit: 3"),
         (MuteError(), "fake-tried: raised MuteError: a message that cannot be printed"),
         (RuntimeError("x" * 10_000), "fake-tried: raised RuntimeError: xxx"),
@@ -100,13 +101,21 @@ def test_a_folder_s_name_makes_no_library(path: str, line: str) -> None:
     assert caught.value.reason == f"raised ValueError: no{where}"
 
 
+def test_what_the_suite_s_own_code_raised_is_not_put_down_to_a_library() -> None:
+    own = "def call_none():\n  None + 1\ndef call_library():\n  call()"
+    functions = library({**LIBRARY, f"{SUITE}/techniques/prompts.py": own})
+    for name, line in (
+        ("call_none", "(in the suite's own fixtures/techniques/prompts.py:2)"),
+        ("call_library", "(accelerate/hooks.py:2)"),
+    ):
+        with pytest.raises(ScenarioError) as caught, scenario_errors(SCENARIO, FakeDevice()):
+            functions[name]()
+        assert caught.value.reason.endswith(line)
+
+
 @pytest.mark.parametrize(
     "error",
-    [
-        ScenarioError("other", Outcome.INCONCLUSIVE, "too hot"),
-        KeyboardInterrupt(),
-        GeneratorExit(),
-    ],
+    [ScenarioError("other", Outcome.INCONCLUSIVE, "too hot"), KeyboardInterrupt(), GeneratorExit()],
     ids=lambda error: type(error).__name__,
 )
 def test_what_is_no_fault_of_the_scenario_passes(error: BaseException) -> None:

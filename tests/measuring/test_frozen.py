@@ -25,13 +25,13 @@ from fixtures.measuring.recording import fingerprint
 from fixtures.measuring.timed import FrozenOnAccelerator
 from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import CALL, FROZEN, PIPELINE_FOLDER
 from tests.support.differences import largest_difference
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observations_on
+from tests.support.scenarios import find_scenario
 
 CPU = torch.device("cpu")
 FP32 = find_scenario("storybook", "fp32")
@@ -180,9 +180,7 @@ def test_the_fingerprint_changes_with_every_module_of_the_program(
     assert len(seen) == 1 + len(SOURCES)
 
 
-def test_on_an_accelerator_time_steps_come_to_the_weights(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_on_an_accelerator_time_steps_come_to_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawn by the simulated device, whose tensors have values and know no inference mode."""
     without = {True: torch.no_grad, False: contextlib.nullcontext}
     monkeypatch.setattr(torch, "inference_mode", lambda mode=True: without[mode]())

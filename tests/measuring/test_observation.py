@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -14,12 +15,7 @@ import pytest
 import torch
 
 from fixtures.devices import Trace
-from fixtures.measuring.observation import (
-    ANOTHER,
-    REPEATS_WITHIN,
-    Observation,
-    observe,
-)
+from fixtures.measuring.observation import ANOTHER, REPEATS_WITHIN, Observation, observe
 from fixtures.records.counts import COMPONENT_CALLS, OPERATIONS, TORCH_CALLS, Counts, Row
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import CARRIED_OVER, LEAK, STATE
@@ -28,11 +24,15 @@ from tests.support.counting import counted, counts
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, STEPS, fake_scenario
 
-pytestmark = pytest.mark.usefixtures("no_garbage")
+
+@pytest.fixture(autouse=True)
+def _no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search for none: fakes leave none behind, and each search goes through all of torch."""
+    monkeypatch.setattr(gc, "collect", lambda generation=2: 0)
 
 
-def draw(**_: Any) -> Any:
-    return IMAGES
+def draw(**changes: Any) -> Any:
+    return IMAGES[::-1] if "prompt" in changes else IMAGES
 
 
 def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_the_last() -> None:
@@ -50,7 +50,7 @@ def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_th
     def drawn(**changes: Any) -> Any:
         calls.append(changes)
         device.now_s += 7.0
-        return IMAGES
+        return draw(**changes)
 
     scenario = fake_scenario(
         drawn, complaint="the UNet is in fp32", leave=lambda: left_after.append(len(calls))
@@ -77,7 +77,7 @@ def test_what_a_device_cannot_count_while_it_observes_is_counted_in_a_call_of_it
 
     def drawn(**changes: Any) -> Any:
         calls.append(changes)
-        return IMAGES
+        return draw(**changes)
 
     device = FakeDevice(trace=Trace(component_peak_bytes={WHOLE: 1000}), counted=counts(mm=5))
     scenario = fake_scenario(drawn)
@@ -106,7 +106,7 @@ def test_the_host_s_calls_are_counted_in_all_steps_and_torch_s_in_a_call_of_few(
         for _ in range(steps):
             scheduler.step(None, None)
             torch.nn.Identity()(None)
-        return IMAGES
+        return draw(**changes)
 
     scenario = fake_scenario(drawn, scheduler=scheduler)
     assert scenario.workload.call.steps == 4
@@ -126,7 +126,7 @@ def test_a_technique_that_skips_work_is_counted_in_all_steps() -> None:
     def drawn(steps: int = STEPS, **changes: Any) -> Any:
         for _ in range(steps):
             scheduler.step(None, None)
-        return IMAGES
+        return draw(**changes)
 
     scenario = fake_scenario(drawn, scheduler=scheduler, skips=True)
     assert observe(scenario, FakeDevice()).counts.host_steps == STEPS
@@ -177,6 +177,12 @@ def test_a_pipeline_that_keeps_more_than_rounding_between_calls_is_a_fault(
     assert seen.faults == ({CARRIED_OVER: fault} if largest else {})
 
 
+def test_a_picture_that_no_prompt_and_no_seed_changes_is_a_fault() -> None:
+    seen = observe(fake_scenario(lambda **_: IMAGES), FakeDevice())
+    same = "calls with another prompt and another seed draw the same picture"
+    assert seen.faults == {CARRIED_OVER: same}
+
+
 @dataclass
 class Telling(FakeDevice):
     """What `tell` counts is told of each observed call once it has ended."""
@@ -207,6 +213,14 @@ def test_a_pipeline_whose_later_calls_do_more_is_a_fault(lacks: dict[str, str]) 
         CARRIED_OVER: "a later call of the same pipeline does more than its first: "
         "clone in Linear +2, text_encoder (batch of 1) +1"
     }
+
+
+def test_an_activation_check_that_gives_no_reason_is_none() -> None:
+    scenario = fake_scenario(draw)
+    checked: Any = lambda context: True  # noqa: E731
+    technique = replace(scenario.technique, activation_check=checked)
+    seen = observe(replace(scenario, technique=technique), Telling())
+    assert seen.inactive == "its activation check returned True, which is neither None nor a reason"
 
 
 @pytest.mark.parametrize("grows", [False, True])

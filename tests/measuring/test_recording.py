@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 import pytest
 
@@ -14,13 +15,13 @@ from fixtures.measuring.recording import (
     record_of,
     record_timings,
 )
-from fixtures.measuring.rounds import Plan, alternating_rounds
+from fixtures.measuring.rounds import Plan, paired_rounds
 from fixtures.metrics.latency_verdicts import judge_time
 from fixtures.records.baselines import Baseline
 from fixtures.records.images import encoded
 from fixtures.records.run import WHOLE
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.verdicts.statistics import shift_of
 from tests.metrics.cases import case
 from tests.support.counting import counts, host_calls
@@ -28,6 +29,7 @@ from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, fake_scenario, observation
 from tests.support.fake_timed import FakeTimed
 from tests.support.runs import timing
+from tests.support.scenarios import find_scenario
 
 SCENARIO = find_scenario("storybook", "fp16")
 
@@ -78,7 +80,7 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
         return (0.1, 9.9, 0.104, 0.1, 0.13, 0.101, 0.102, 9.9)[number - 1]
 
     reference, candidate = FakeTimed(hot=[9]), FakeTimed(seconds, hot=[2])
-    taken = alternating_rounds(SCENARIO, reference, candidate, Plan(4, 2))
+    taken = paired_rounds(SCENARIO, reference, candidate, Plan(4, 2), shares_core=False)
     assert len(taken.groups) == 2
     record = record_of(new_run(), SCENARIO)
     record_timings(record, SCENARIO, [taken] * 2)
@@ -86,7 +88,9 @@ def test_a_baseline_stores_the_estimate_that_a_run_of_the_same_rounds_is_judged_
     run = case(entry=stored, hardware={}, steady_clock=True)
     verdict = judge_time(run, [taken] * 2)
     assert verdict.measured == pytest.approx(verdict.baseline, rel=1e-5)
-    judged = shift_of([taken.latency_sample], [stored.latency[0].log_ms])
+    judged = shift_of(
+        [taken.latency_sample], [[math.log(ms) for ms in stored.latency[0].judged_ms]]
+    )
     assert judged.shift == pytest.approx(0.0, abs=1e-5)
 
 

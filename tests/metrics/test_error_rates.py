@@ -11,13 +11,14 @@ from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
 from fixtures.records.outcome import Outcome
 from fixtures.records.timing import Sample
-from fixtures.verdicts.decision import REGRESSION_ERROR, decide
 from fixtures.verdicts.limits import Margin
 from fixtures.verdicts.statistics import (
     MAX_SAMPLES,
     OTHERS_DOF,
+    REGRESSION_ERROR,
     Priors,
     Spread,
+    decide,
     shift_of,
     spread_of,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fixtures.metrics import faults
@@ -37,6 +39,10 @@ def test_of_two_sides_a_new_fault_fails_a_lost_one_is_a_gain_and_an_old_one_neit
         "faults (state left behind)": Outcome.BROKEN,
         "faults (leak)": Outcome.IMPROVEMENT,
     }
+    grown = replace(base, faults={**base.faults, LEAK: "a call left 2.00 GiB allocated"})
+    worse = {verdict.metric: verdict for verdict in faults.METRIC.judge(case, grown)}
+    assert worse["faults (leak)"].outcome is Outcome.BROKEN
+    assert worse["faults (leak)"].text.endswith("2.00 GiB allocated; on base: " + SENTENCES[LEAK])
     sound = scenario_record("fp16")
     for case in (Case(sound.id, None, {}), SideCase(sound.id, None, {}, base=sound)):
         [none] = faults.METRIC.judge(case, sound)

@@ -37,10 +37,7 @@ def judged(
 
 @pytest.mark.parametrize(
     ("tolerance", "ratio", "stored", "reference_ms"),
-    [
-        (FP32_TOLERANCE, 1.358, 1.272, 134.0),
-        (RATIO_TOLERANCE, 1.342, 1.185, 134.0),
-    ],
+    [(FP32_TOLERANCE, 1.358, 1.272, 134.0), (RATIO_TOLERANCE, 1.342, 1.185, 134.0)],
 )
 def test_unchanged_code_passes_where_it_was_called_a_regression(
     tolerance: Tolerance, ratio: float, stored: float, reference_ms: float
@@ -71,9 +68,7 @@ def test_far_from_the_baselines_processes_the_limit_is_wider_and_the_sentence_sa
 
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
-def test_limits_widen_with_the_distance_and_never_beyond_the_most(
-    tolerance: Tolerance,
-) -> None:
+def test_limits_widen_with_the_distance_and_never_beyond_the_most(tolerance: Tolerance) -> None:
     margin = tolerance.margin
 
     @WIDE

@@ -10,10 +10,7 @@ from fixtures import metrics
 from fixtures.metrics import BY_OPTION, METRICS, counts, metric_of, option_of
 from fixtures.settings import REPOSITORY
 
-HELPERS = {
-    *("__init__", "metric", "exact", "causes", "counts"),
-    *("latency_tolerances", "latency_verdicts"),
-}
+HELPERS = {"__init__", "metric", "exact", "causes", "counts", "latency_tolerances"}
 """Modules that are no metric: what they share."""
 
 

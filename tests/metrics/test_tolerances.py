@@ -13,9 +13,8 @@ from fixtures.records.counts import SYNCHRONIZE, Counts, Row
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE
 from fixtures.verdicts.case import YOURS
-from fixtures.verdicts.decision import REGRESSION_ERROR, RUN_ERROR, regression_error
 from fixtures.verdicts.limits import Tolerance
-from fixtures.verdicts.statistics import MAX_SAMPLES
+from fixtures.verdicts.statistics import MAX_SAMPLES, REGRESSION_ERROR, RUN_ERROR, regression_error
 from tests.metrics.cases import ELSEWHERE, case, judged_peak, timed
 from tests.support.counting import host_calls
 from tests.support.runs import entry, scenario_record, timing
@@ -102,10 +101,7 @@ def test_a_pass_rules_out_half_as_much_again_as_the_tolerance() -> None:
         assert ratio.limit == pytest.approx(1 + share)
 
 
-@pytest.mark.parametrize(
-    ("share", "limit", "whose"),
-    [(0.15, 1.40, ""), (0.50, 1.50, YOURS)],
-)
+@pytest.mark.parametrize(("share", "limit", "whose"), [(0.15, 1.40, ""), (0.50, 1.50, YOURS)])
 def test_elsewhere_only_a_wider_tolerance_is_ones_own(
     share: float, limit: float, whose: str
 ) -> None:

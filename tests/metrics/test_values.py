@@ -58,6 +58,7 @@ def test_equal_values_pass_and_say_nothing_and_rounding_passes_and_is_shown(tmp_
             "in step 1 (limit 0.0003 std); the most: values differ by 9 std in step 2",
         ),
         ({"step 2": further(math.nan)}, "values are not finite on head in step 2"),
+        ({"step 2": np.zeros_like(STEPS[1])}, "values are all the same on head in step 2"),
         ({"step 2": STEPS[1, :2]}, "shape (4, 4) is now (2, 4) in step 2"),
         ({"step 3": STEPS[0]}, "base has no values in step 3"),
     ],
@@ -70,11 +71,41 @@ def test_what_is_beyond_rounding_fails_with_where_it_begins(
     assert words in figure.sentence
 
 
+def test_a_call_that_raises_on_head_fails_and_one_that_raises_on_base_is_named(
+    tmp_path: Path,
+) -> None:
+    works = {f"both prompts, {name}": array for name, array in BASE.items() if name != PARAMETERS}
+    raises = {"both prompts, raised": np.array("ValueError: sizes differ")}
+    figure = compared(tmp_path, {**BASE, **raises}, {**BASE, **works})
+    assert figure.outcome is Outcome.REGRESSION
+    assert figure.text == "head raises ValueError: sizes differ in both prompts (limit 0.0003 std)"
+    for head in (works, raises):
+        figure = compared(tmp_path, {**BASE, **head}, {**BASE, **raises})
+        assert figure.outcome is Outcome.PASS
+        assert figure.detail == (
+            "values are equal; not compared: both prompts, where base raises ValueError"
+        )
+
+
+def test_what_is_not_finite_equals_nothing_but_the_same_infinity() -> None:
+    def share(base: float, head: float) -> float:
+        steps = ({"step": np.array([0.0, 1.0, value])} for value in (base, head))
+        return differences(*steps)[0].share
+
+    assert share(math.inf, math.inf) == 0
+    for base, head in ((math.inf, -math.inf), (math.nan, math.nan), (math.nan, 1.0)):
+        assert share(base, head) == math.inf
+
+
 def test_other_parameters_explain_a_difference_and_nothing_else(tmp_path: Path) -> None:
     renamed = {**BASE, PARAMETERS: ["a", "c", "d"]}
     assert compared(tmp_path, renamed).outcome is Outcome.PASS
+    for wrong in (further(math.nan), np.zeros_like(STEPS[1]), STEPS[1, :2]):
+        figure = compared(tmp_path, {**renamed, "step 1": STEPS[0] + 1, "step 2": wrong})
+        assert figure.outcome is Outcome.REGRESSION
+        assert "in step 2" in figure.text
     figure = compared(tmp_path, {**renamed, "step 2": further(1)})
-    assert figure.outcome is Outcome.UNSUPPORTED
+    assert figure.outcome is Outcome.INCONCLUSIVE
     assert figure.text == (
         "values not compared: other parameters: base alone has b, head alone has c and 1 more"
     )

@@ -80,9 +80,7 @@ def _groups(fewest: int) -> st.SearchStrategy[Group]:
     """Groups of at least so many pairs of rounds."""
     return st.integers(fewest, 2).flatmap(
         lambda pairs: st.builds(
-            Group,
-            st.tuples(*[SECONDS] * (pairs + 1)),
-            st.tuples(*[SECONDS] * pairs),
+            Group, st.tuples(*[SECONDS] * (pairs + 1)), st.tuples(*[SECONDS] * pairs)
         )
     )
 

@@ -29,9 +29,7 @@ def test_sessions_are_of_one_kind_where_all_facts_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_stored_baseline_of_this_repository_is_sound_and_in_the_one_text_form(
-    path: Path,
-) -> None:
+def test_a_stored_baseline_of_this_repository_is_sound_and_in_the_one_text_form(path: Path) -> None:
     baseline = read_baseline(path, device_key=path.parent.name, workload=path.stem)
     assert baseline.scenarios
     assert baseline.text() == path.read_text(encoding="utf-8")

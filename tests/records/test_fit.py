@@ -12,7 +12,6 @@ from fixtures.records.fit import (
     LEAST_HOST,
     MAX_CONTEXT_BYTES,
     MIN_CONTEXT_BYTES,
-    ImageLoss,
 )
 from fixtures.records.units import GIB
 from tests.support.fits import fit, way
@@ -75,13 +74,12 @@ def test_each_answer_is_the_best_of_what_fits_and_one_way_may_be_all() -> None:
     plain = way(("plain",), bound_ms=5.0, needed_bytes=20 * GIB, pageable_bytes=0)
     large = way(("large",), needed_bytes=30 * GIB, bound_ms=0.1, pageable_bytes=0)
     answers = fit(plain, large, small, fast).answers()
-    assert [(answer.kinds, answer.way.name) for answer in answers] == [
+    assert [(kinds, way.name) for kinds, way in answers] == [
         ((FASTEST,), "fast"),
         ((LEAST_CARD,), "small"),
         ((LEAST_HOST,), "plain"),
     ]
-    (only,) = fit(plain, large).answers()
-    assert only.kinds == (FASTEST, LEAST_CARD, LEAST_HOST)
+    assert fit(plain, large).answers() == [((FASTEST, LEAST_CARD, LEAST_HOST), plain)]
     assert fit(large).answers() == []
 
 
@@ -89,25 +87,17 @@ def test_what_changes_images_is_no_choice_where_what_does_not_is_as_fast() -> No
     plain = way(("plain",), bound_ms=104.0, pageable_bytes=9 * GIB)
     modelled = way(("modelled",), bound_ms=100.0, is_modelled=True, pageable_bytes=0)
     coarse = way(("coarse",), bound_ms=100.0, pageable_bytes=0)
-    losses = {"coarse": [ImageLoss("storybook", 0.98, 0.06)]}
-    assert fit(coarse, modelled, plain, losses=losses).choice() == plain
+    ssim = {"coarse": {"storybook": 0.98}, "plain": {"storybook": 0.999}}
+    assert fit(coarse, modelled, plain, ssim=ssim).choice() == plain
     slow = way(("plain",), bound_ms=106.0)
-    choice = fit(coarse, modelled, slow, losses=losses).choice()
-    assert choice is not None
-    assert choice != slow
+    assert fit(coarse, modelled, slow, ssim=ssim).choice() == modelled
 
 
 def test_a_combination_loses_at_least_what_each_of_its_parts_does() -> None:
-    losses = {
-        "one": [ImageLoss("storybook", 0.98, 0.05), ImageLoss("storybook-dit", 0.99, None)],
-        "two": [ImageLoss("storybook", 0.99, 0.07)],
-    }
-    both = way(("one", "two", "three"))
-    assert fit(both, losses=losses).loss(both) == [
-        ImageLoss("storybook", 0.98, 0.07),
-        ImageLoss("storybook-dit", 0.99, None),
-    ]
-    assert fit(both).loss(both) == []
+    ssim = {"a": {"storybook": 0.98, "storybook-dit": 0.99}, "b": {"storybook": 0.97}}
+    both = way(("a", "b", "c"))
+    assert fit(both, ssim=ssim).lowest_ssim(both) == 0.97
+    assert fit(both).lowest_ssim(both) is None
 
 
 def test_what_is_offloaded_is_the_choice_only_where_nothing_else_fits() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fixtures.records.baselines import StagedEntry
 from fixtures.records.merging import MESSAGE, Message, Workers, merged
-from fixtures.records.outcome import Outcome
+from fixtures.records.outcome import Outcome, Reason
 from fixtures.records.run import RunRecord
 from fixtures.records.timing import Interval
 from tests.support.runs import entry, run_record, scenario_record, verdict
@@ -62,6 +63,20 @@ def test_the_device_is_taken_over_and_another_one_is_noted() -> None:
     assert note.startswith("parts of this run differ (device nvidia-h200 -> nvidia-l4, memory_gib")
     run.notes = []
     assert run == on_device
+
+
+def test_a_failure_counts_whatever_another_part_could_not_run_and_commits_are_told() -> None:
+    failed = scenario_record("fp16", verdicts=[verdict("storybook-fp16", Outcome.REGRESSION)])
+    absent = scenario_record("fp16", unsupported=Reason("needs diffusers 0.33"))
+    for parts in ((failed, absent), (absent, failed)):
+        runs = [run_record(replace(part)) for part in parts]
+        runs[0].commit, runs[1].commit = "abc", "def"
+        whole = merged(runs)
+        assert whole.summary(strict=False)["failed"] == 1
+        assert whole.notes == [
+            "parts of this run are of different commits of the suite: abc and def",
+            "storybook-fp16 ran in one part of this run, in another not: needs diffusers 0.33",
+        ]
 
 
 def test_shards_become_one_run_in_the_order_given() -> None:

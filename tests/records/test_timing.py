@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures.records.timing import Group, Interval, Sample, Timing
+from fixtures.records.timing import Group, Sample, Timing
 from tests.support.runs import timing
 
 WIDE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 SECONDS = st.floats(min_value=1e-6, max_value=1e6)
-LOGS = st.floats(min_value=-5, max_value=5)
 
 
 def test_each_candidate_is_compared_with_the_geometric_mean_of_its_neighbours() -> None:
@@ -65,18 +64,6 @@ def test_the_standard_error_of_a_sample_is_that_of_a_median() -> None:
     spread = float(np.std([sample.log_ratio for sample in samples], ddof=1))
     stated = float(np.mean([sample.standard_error for sample in samples]))
     assert stated == pytest.approx(spread, rel=0.15)
-
-
-@WIDE
-@given(LOGS, st.floats(0, 2), st.floats(0, 2))
-def test_a_speed_up_is_the_inverse_of_the_ratio_with_its_bounds_exchanged(
-    centre: float, below: float, above: float
-) -> None:
-    interval = Interval(*map(math.exp, (centre, centre - below, centre + above)))
-    speedup = interval.inverse()
-    assert speedup.low <= speedup.estimate * (1 + 1e-12)
-    assert speedup.estimate <= speedup.high * (1 + 1e-12)
-    assert speedup.estimate * interval.estimate == pytest.approx(1)
 
 
 def test_a_timing_gives_milliseconds() -> None:

@@ -50,15 +50,15 @@ def slow_down(techniques: ModuleType) -> None:
     """Let the technique that the environment names do more in each step."""
     if SLOW not in os.environ:
         return
-    known = techniques.CATALOGUE.techniques
-    technique = known[os.environ[SLOW]]
+    catalogue = techniques.CATALOGUE.techniques
+    technique = catalogue[os.environ[SLOW]]
 
     def slow(workload: Any, device: Any) -> Iterator[Any]:
         for pipeline in technique.apply(workload, device):
             pipeline.unet.register_forward_pre_hook(_more)
             yield pipeline
 
-    known[technique.id] = replace(technique, apply=slow)
+    catalogue[technique.id] = replace(technique, apply=slow)
 
 
 def _more(module: Any, inputs: tuple[Any, ...]) -> None:

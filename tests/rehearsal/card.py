@@ -71,7 +71,6 @@ def _answers(simulation: Simulation) -> Mapping[str, Any]:
         )
 
     return {
-        "device_count": lambda: len(machine.visible()),
         "is_available": lambda: bool(machine.visible()),
         "get_device_properties": properties,
         "memory_stats": lambda index: {"requested_bytes.all.current": allocator.requested_bytes},

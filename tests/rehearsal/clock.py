@@ -11,7 +11,7 @@ import random
 import time
 from types import ModuleType, SimpleNamespace
 
-from fixtures.devices.simulated.roofline import Roofline
+from fixtures.devices.simulated.roofline import Work
 from fixtures.devices.simulated.simulation import Simulation
 
 RATE = 1000.0
@@ -32,8 +32,8 @@ class _Clock:
         simulation = self._simulation
         if simulation is None:
             return time.perf_counter()
-        bound_s = simulation.roofline.bound_s
-        simulation.roofline = Roofline(simulation.profile)
+        bound_s = simulation.work.bound_s(simulation.profile)
+        simulation.work = Work()
         self._now_s += RATE * bound_s * self.random.gauss(1.0, NOISE)
         return self._now_s
 

@@ -48,7 +48,7 @@ class _Management:
         return SUCCESS
 
     def nvmlDeviceGetHandleByUUID(self, uuid: Any, handle: Any) -> int:  # noqa: N802
-        names = [f"GPU-{one}" for one in UUIDS]
+        names = [f"GPU-{each}" for each in UUIDS]
         name = uuid.value.decode()
         if name not in names:
             return NOT_FOUND
@@ -63,11 +63,11 @@ class _Management:
     def nvmlDeviceGetComputeRunningProcesses_v3(  # noqa: N802
         self, handle: Any, count: Any, processes: Any
     ) -> int:
-        found = processes_on(UUIDS[_number(handle)])
-        room, count._obj.value = count._obj.value, len(found)
-        if found and (processes is None or room < len(found)):
+        pids = processes_on(UUIDS[_number(handle)])
+        room, count._obj.value = count._obj.value, len(pids)
+        if pids and (processes is None or room < len(pids)):
             return INSUFFICIENT_SIZE
-        for place, pid in enumerate(found):
+        for place, pid in enumerate(pids):
             processes[place].pid, processes[place].usedGpuMemory = pid, PROCESS_BYTES
         return SUCCESS
 
@@ -99,10 +99,10 @@ def put_under_host(host: ModuleType) -> None:
     host.ctypes = changed  # type: ignore[attr-defined]
     find_spec, version = host.util.find_spec, _version_file()
 
-    def found(name: str) -> Any:
+    def spec(name: str) -> Any:
         return SimpleNamespace(origin=str(version)) if name == "torch" else find_spec(name)
 
-    host.util = SimpleNamespace(find_spec=found)  # type: ignore[attr-defined]
+    host.util = SimpleNamespace(find_spec=spec)  # type: ignore[attr-defined]
 
 
 def _version_file() -> Path:

@@ -29,7 +29,7 @@ def install_nothing(environments: ModuleType) -> None:
             uv(*arguments)
             return
         python = Path(arguments[arguments.index("--python") + 1])
-        lines = [f"import site; site.addsitedir({one!r})" for one in site.getsitepackages()]
+        lines = [f"import site; site.addsitedir({folder!r})" for folder in site.getsitepackages()]
         if SLOWER in arguments:
             lines.append(f"import os; os.environ[{SLOW!r}] = {SLOWED!r}")
         (folder,) = python.parent.parent.glob("lib/*/site-packages")

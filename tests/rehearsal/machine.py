@@ -37,12 +37,12 @@ def visible() -> list[str]:
     asked = os.environ.get("CUDA_VISIBLE_DEVICES")
     if asked is None:
         return list(UUIDS)
-    found = []
+    uuids = []
     for name in asked.split(","):
         if not name.strip().isdigit() or int(name) >= len(UUIDS):
             break  # whatever follows is not visible either
-        found.append(UUIDS[int(name)])
-    return found
+        uuids.append(UUIDS[int(name)])
+    return uuids
 
 
 def use(uuid: str) -> int:
@@ -60,12 +60,12 @@ def use(uuid: str) -> int:
 
 def users(where: Path | None = None) -> list[User]:
     """Every process that was ever on a card."""
-    found = []
+    processes = []
     for path in (where or folder()).glob("*.user"):
         words = path.read_text(encoding="utf-8").split()
         if len(words) == 3:  # else it is being written
-            found.append(User(int(path.stem), int(words[0]), words[1], words[2]))
-    return sorted(found, key=lambda user: user.number)
+            processes.append(User(int(path.stem), int(words[0]), words[1], words[2]))
+    return sorted(processes, key=lambda user: user.number)
 
 
 def processes_on(uuid: str) -> list[int]:

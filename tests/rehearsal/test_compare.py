@@ -15,17 +15,10 @@ COMPARE = (
 )
 
 
-def test_two_equal_sides_are_equal(machine: Machine) -> None:
-    done = machine.python(*COMPARE, "diffusers==0.42.1")
-    assert done.code == 0, done.said
-    assert ": 0 failed, 0 improved, " in done.said
-    assert "1 scenario compared, 0 not" in done.said
-    # Two sides, and of each at least one process that was timed.
-    assert len(done.users) >= 4
-
-
 def test_a_side_that_does_more_is_found(machine: Machine) -> None:
     done = machine.python(*COMPARE, SLOWER)
     assert done.code == 1, done.said
     assert "latency" in done.said
     assert "kernel launches" in done.said
+    # Two sides, and of each at least one process that was timed.
+    assert len(done.users) >= 4

@@ -68,7 +68,7 @@ def test_an_unchanged_technique_passes_and_the_report_says_how_the_card_was(
     expected = "1 judged: 1 passed, 0 failed, 0 undecided; latency judged for 1 of 1"
     assert _verdict_line(done).startswith(expected)
     page = (machine.folder / "unchanged" / "report.html").read_text(encoding="utf-8")
-    assert "driver 580.65.06, at the power cap in 0% of the rounds" in page
+    assert "driver 580.65.06" in page
 
 
 def test_a_technique_that_does_more_is_a_regression_by_name(

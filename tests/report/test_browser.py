@@ -76,9 +76,7 @@ def test_filters_leave_what_fits_and_count_it(opened: Page) -> None:
     assert shown(opened) == ["storybook-fp32"]
 
 
-def test_a_click_sorts_by_figure_or_turns_the_theme_and_another_turns_it_back(
-    opened: Page,
-) -> None:
+def test_a_click_sorts_by_figure_or_turns_the_theme_and_another_turns_it_back(opened: Page) -> None:
     """What has no figure stays last."""
     memory = opened.get_by_role("button", name="peak memory")
     memory.click()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fixtures.records.counts import OPERATIONS
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, ScenarioRecord
 from fixtures.report import files
 from fixtures.report.comparison import Comparison
 from fixtures.report.files import ReportError, write_files, write_report
 from fixtures.report.summary import LIMIT, markdown
-from tests.support.counting import counted
+from fixtures.report.terminal import UNLIMITED, render
 from tests.support.running import run_suite
 from tests.support.runs import run_record, scenario_record, verdict
 
@@ -38,45 +38,29 @@ MIXED = run_record(
 # The summary
 
 
-def test_counts_and_failures_the_undecided_too_if_strict_come_first_and_each_has_a_row() -> None:
+def test_counts_and_failures_the_undecided_too_if_strict_come_first_and_then_all_figures() -> None:
     text = markdown(MIXED, strict=False)
-    assert text.index("1 failed") < text.index("fp16 is slower") < text.index("| technique")
+    assert text.index("1 failed") < text.index("fp16 is slower") < text.index("technique ")
     assert (
         "**Failed**\n\n- storybook-fp16: fp16 is slower\n\n"
         "**Undecided**\n\n- storybook-sdpa: sdpa is undecided"
     ) in text
-    assert "| fp16 | ❌ regression (latency ratio) | 120 ms ✗ |" in text
-    assert "| bf16 | ✅ pass | 120 ms ✓ |" in text
-    assert "| sdpa | ❔ inconclusive (latency ratio) | 120 ms ? |" in text
-    assert "After each figure: ✓ = passed, ✗ = failed, ? = undecided, - = not judged." in text
     assert "\n\n**Improved**\n\n- storybook-tiny\\_vae: tiny\\_vae needs less\n" in text
-    assert "storybook: 4 scenarios" in text
-    assert "- tf32: unsupported: needs CUDA" in text
+    _, _, folded = text.partition("<details><summary>All figures</summary>\n\n<pre>\n")
+    figures, _, end = folded.partition("</pre>\n</details>\n")
+    assert html.unescape(figures) == render(MIXED, width=UNLIMITED, color=False)
+    assert end == ""
     strict = markdown(MIXED, strict=True)
     assert not [title for title in ("**Undecided**", "**Improved**") if title in strict]
     assert "- storybook-sdpa: sdpa is undecided for noise" in strict[strict.index("**Failed**") :]
 
 
-def test_a_failure_s_row_has_the_count_that_changed_and_the_rest_says_what_was_not_judged() -> None:
-    name = "storybook-bf16"
-    changed = verdict(name, Outcome.REGRESSION, "counts", detail="aten::mm 4 -> 8 (+4, 1 a step)")
-    unknown = verdict(name, Outcome.NOT_JUDGED, "latency ratio", detail="nothing recorded here yet")
-    record = scenario_record(
-        "bf16", counts=counted({OPERATIONS: 8}), verdicts=[changed, unknown], weights="embedded"
-    )
-    text = markdown(run_record(record), strict=False)
-    assert "<summary>storybook (weights: embedded): 1 scenario</summary>" in text
-    assert "| technique | verdict | what changed | operations |\n|---|---|---|---:|\n" in text
-    assert "| ❌ regression (counts) | aten::mm 4 -&gt; 8 (+4, 1 a step) | 8 ✗ |" in text
-    assert "- not judged: latency: nothing recorded here yet\n" in text
-
-
-def test_a_summary_that_would_be_too_long_leaves_the_tables_out_and_says_so() -> None:
+def test_a_summary_that_would_be_too_long_leaves_the_figures_out_and_says_so() -> None:
     many = run_record(*(scenario(f"technique{number}", Outcome.PASS) for number in range(2000)))
     text = markdown(many, strict=False)
     assert len(text) <= LIMIT
     assert "2000 judged" in text
-    assert "too long for a summary" in text
+    assert "too many for a summary" in text
 
 
 # The files

@@ -120,7 +120,11 @@ def test_no_word_of_a_run_is_live_in_its_summary(words: str) -> None:
     assert not kinds & {"em_open", "s_open", "blockquote_open", "hr"}
     assert [token.type for token in tokens].count("ordered_list_open") == 1  # of findings
     assert [token.tag for token in tokens if token.type == "heading_open"] == ["h2"]
-    assert [t for t in tokens if t.type == "html_block" and "<details>" in t.content]
+    folded = [token.content for token in tokens if token.type == "html_block"]
+    assert folded[0] == "<details><summary>All figures</summary>\n"
+    assert folded[1].endswith("</pre>\n")
+    assert not re.search(r"<(?!/?pre>)", folded[1])
+    assert folded[2:] == ["</details>\n"]
     seen = " ".join(token.content for token in tokens if token.type == "text")
     assert not LIVE.search(seen)
     assert len(text.splitlines()) == len(text.split("\n")) - 1

@@ -50,10 +50,7 @@ def begin(config: Any, device: FakeDevice | None = None) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (
-            {"perf_device": "cuda", "perf_workload": ["storybook"]},
-            "choose --perf-device cpu",
-        ),
+        ({"perf_device": "cuda", "perf_workload": ["storybook"]}, "choose --perf-device cpu"),
         ({"perf_workload": ["sd99"]}, "--perf-workload: Workload 'sd99' is unknown; known:"),
         ({"perf_workload": ["FLX"]}, "Workload 'FLX' is unknown; did you mean flux?"),
         (
@@ -65,7 +62,7 @@ def begin(config: Any, device: FakeDevice | None = None) -> None:
         ({"perf_catalogue": ["mine.py"]}, "--perf-catalogue needs --perf-baselines DIR"),
         (
             {"perf_catalogue": ["mine.py"], "perf_baselines": "mine"},
-            "mine.py is not a Python file; give one.",
+            "mine.py is not a Python module; give one.",
         ),
         ({"perf_device": "cpu", "perf_expect_device": "h200"}, "the device found is 'cpu'"),
     ],

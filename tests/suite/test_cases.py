@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fixtures.measuring.recording import timing_of
+from fixtures.metrics.counts import HOST
 from fixtures.metrics.latency_tolerances import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
@@ -22,15 +23,18 @@ from fixtures.metrics.latency_tolerances import (
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import Entry
 from fixtures.records.images import STORED, encoded
+from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
-from fixtures.scenarios import find_scenario, scenarios
+from fixtures.scenarios import scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases
 from fixtures.suite.session import check_weights
 from fixtures.verdicts.image_limits import NONE, Variation
 from fixtures.verdicts.statistics import NO_PRIOR, OTHERS_DOF
+from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
-from tests.support.runs import entry, latency
+from tests.support.runs import RECORDED, entry, latency, scenario_record
+from tests.support.scenarios import find_scenario
 
 FP16 = find_scenario("storybook", "fp16")
 HARDWARE = {"processor": "Testron 9000", "instruction_sets": ["avx2"]}
@@ -67,6 +71,19 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.memory_source == "ledger"
     assert of_fake.run.notes == []
     assert of_fake.case(FP16.with_technique("torch_compile")).memory_source == "profiler"
+
+
+def test_counts_that_an_entry_has_lost_fail_and_what_is_older_than_a_metric_does_not(
+    tmp_path: Path,
+) -> None:
+    lost = stored(counts=counts(mm=1000))
+    for date, outcome in ((RECORDED.date, Outcome.NO_BASELINE), ("2999-01-01", Outcome.NOT_JUDGED)):
+        other = stored(recorded=replace(RECORDED, date=date))
+        case = cases(tmp_path / date, {"fp16": lost, "bf16": other}).case(FP16)
+        [verdict] = HOST.judge(case, scenario_record("fp16", counts=host_calls()))
+        assert verdict.outcome is outcome
+        assert ("has lost its host calls" in verdict.sentence) == (date == RECORDED.date)
+        assert "--perf-reason" in verdict.sentence
 
 
 def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_without_harm(

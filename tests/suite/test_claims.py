@@ -14,12 +14,12 @@ from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import FAILS, HOLDS, NOT_COMPARED
-from fixtures.scenarios import Scenario, find_scenario
-from fixtures.suite.claims import Claims, Compared
-from fixtures.suite.measurements import Measurements
+from fixtures.scenarios import Scenario
+from fixtures.suite.measurements import Claims, Compared, Measurements
 from fixtures.techniques.technique import Claim, less
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation, observations_on
+from tests.support.scenarios import find_scenario
 
 NAIVE = "naive_attention"
 SELECTED = ("storybook-sdpa", "storybook-naive_attention", "storybook-sequential_cpu_offload")

@@ -14,7 +14,7 @@ from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.counts import FIRST, GRAPHS, GUARDS, RUNS, Counts, Number, Row
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.selecting import compiles_twins, is_asked_for
 from fixtures.techniques import CATALOGUE
@@ -22,6 +22,7 @@ from fixtures.workloads.twins import TWINS, twin_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
 from tests.support.runs import entry
+from tests.support.scenarios import find_scenario
 from tests.test_settings import given_options
 
 COMPILED = "[storybook-torch_compile]"

@@ -33,10 +33,7 @@ FAULTS: Mapping[str, tuple[str, Sequence[str]]] = {
     # draws NaN
     "layerwise_casting": ("test_visual_equivalence", ["NaN or infinity"]),
     # a red astronaut
-    "dit-first_block_cache": (
-        "test_visual_equivalence",
-        ["from fp32's: channel difference"],
-    ),
+    "dit-first_block_cache": ("test_visual_equivalence", ["from fp32's: channel difference"]),
 }
 SOUND = "storybook-naive_attention"
 """It runs after the others."""

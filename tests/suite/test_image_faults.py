@@ -21,10 +21,11 @@ from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.images import Images
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.verdicts.case import Case
 from fixtures.worker.observations import record_likeness
 from tests.support.fake_scenarios import observation, observations_on
+from tests.support.scenarios import find_scenario
 
 pytestmark = pytest.mark.long
 STORE = BaselineStore(Path(__file__).parents[2] / "baselines")
@@ -164,10 +165,7 @@ FAULTS = {
         Fault("storybook-dit-fp32", call={"prompt": "a red car in the city"}, everywhere=True),
         (BASELINE,),
     ),
-    "16 grey levels in tiles": (
-        Fault("storybook-256-vae_tiling", after=grey_levels),
-        (BASELINE,),
-    ),
+    "16 grey levels in tiles": (Fault("storybook-256-vae_tiling", after=grey_levels), (BASELINE,)),
     "the first prompt for all of a batch": (
         Fault("storybook-batch8-vae_slicing", call={"further_prompts": ()}),
         (BASELINE, FP32),

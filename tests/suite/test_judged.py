@@ -139,14 +139,7 @@ def test_a_run_that_judged_nothing_of_what_it_met_fails_and_says_so(
     assert (NOTHING in result.stdout) == ("Nothing was judged" in result.stdout) == fails
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["-q"],
-        ["--benchmark-only", "-k", BF16],
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("options", [["-q"], ["--benchmark-only", "-k", BF16]], ids=" ".join)
 def test_a_refresh_that_recorded_nothing_fails_and_says_so(
     options: list[str], tmp_path: Path
 ) -> None:

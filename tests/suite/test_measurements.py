@@ -25,16 +25,17 @@ from fixtures.records.images import FP32, FROZEN, STORED, Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
+from fixtures.suite import measurements as measurements_module
 from fixtures.suite.cases import Cases
-from fixtures.suite.claims import Claims
-from fixtures.suite.measurements import Measurements
+from fixtures.suite.measurements import Claims, Measurements
 from fixtures.techniques.technique import less
 from fixtures.verdicts.case import Case
 from fixtures.worker.sampling import SampleBudget
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation, observations_on
 from tests.support.runs import HARDWARE, entry, latency, timing
+from tests.support.scenarios import find_scenario
 
 SCENARIO = find_scenario("storybook-256", "vae_tiling")
 REFERENCE = SCENARIO.reference
@@ -57,8 +58,11 @@ class Bench:
 
     def __post_init__(self) -> None:
         self._timings = itertools.chain(self.ratios, itertools.repeat(self.ratios[-1]))
+        self.plans: list[Plan] = []
+        observations = observations_on(FakeDevice(), self._observe)
+        cast(Any, observations.worker).sample = self._sample
         self.measurements = Measurements(
-            observations_on(FakeDevice(), self._observe, self._sample),
+            observations,
             new_run(),
             cast(Cases, SimpleNamespace(case=self._case, images=self._stored_images)),
             SampleBudget(1e9),
@@ -87,6 +91,7 @@ class Bench:
 
     def _sample(self, scenario: Scenario, plan: Plan) -> Timing:
         self.log.append(f"sample {scenario.technique.id}")
+        self.plans.append(plan)
         ratio = next(self._timings)
         if isinstance(ratio, BaseException):
             raise ratio
@@ -95,6 +100,14 @@ class Bench:
     @property
     def claims(self) -> Claims:
         return Claims(self.measurements, {SCENARIO.id}, None)
+
+
+@pytest.fixture(autouse=True)
+def _samples_of_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    def take(worker: Any, device: object, scenario: Scenario, plan: Plan) -> Timing:
+        return cast(Timing, worker.sample(scenario, plan))
+
+    monkeypatch.setattr(measurements_module, "take_sample", take)
 
 
 # Each figure is measured once
@@ -115,9 +128,11 @@ def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
 
 def test_a_sample_is_half_as_long_where_a_further_one_is_forked() -> None:
     bench = Bench()
-    whole = bench.measurements.plan(SCENARIO)
+    next(bench.measurements.samples(SCENARIO))
     bench.measurements.observations.device = FakeDevice(shares_core=True)
-    assert bench.measurements.plan(SCENARIO) == Plan(SHORT) != whole
+    next(bench.measurements.samples(SCENARIO))
+    whole, forked = bench.plans
+    assert forked == Plan(SHORT) != whole
 
 
 # The speed-up over fp32, where both are timed against the frozen reference

@@ -198,3 +198,7 @@ def test_more_workers_than_accelerators_are_refused(tmp_path: Path, words: Seque
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
     assert "-n 3 is refused: there are 2 accelerators" in result.stderr
     assert not pairs
+    none, pairs = _on_accelerators(tmp_path, 0, *words)
+    assert none.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "-n is refused: no accelerator is visible here" in none.stderr
+    assert not pairs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from fixtures.scenarios import covering, groups_of, left_out, scenarios
 from fixtures.suite.selecting import in_shard, selected
-from tests.suite.test_judged import run
 
 
 @pytest.mark.parametrize(
@@ -63,16 +61,3 @@ def test_every_scenario_is_in_one_shard_with_what_it_is_compared_with(of: int) -
     groups = [{group_of[scenario.id] for scenario in selected(shard)} for shard in shards]
     assert sum(map(len, groups)) == len({*group_of.values()}), "no group is in two shards"
     assert max(map(len, groups)) - min(map(len, groups)) <= 1
-
-
-def test_two_shards_run_what_one_run_does(tmp_path: Path) -> None:
-    def ran(*options: str) -> set[str]:
-        result = run(tmp_path, "-k", "test_activation", "-v", *options)
-        assert result.returncode == 0, result.stdout
-        return {line.split()[0] for line in result.stdout.splitlines() if "::" in line}
-
-    first, second = ran("--perf-shard", "1/2"), ran("--perf-shard", "2/2")
-    assert first
-    assert second
-    assert not first & second
-    assert first | second == ran()

@@ -104,7 +104,8 @@ def with_functions(
         rows_: Counter[Row] = Counter()
         for function, count in functions.items():
             file, _, name = function.rpartition(":")
-            rows_[Row(HOST_CALLS, name, file)] = times * count
+            kind = TORCH_CALLS if file.startswith("torch/") else HOST_CALLS
+            rows_[Row(kind, name, file)] = times * count
         return rows_
 
     more = Counts.of(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from fixtures.records.images import Images
-from fixtures.verdicts.likeness import check_both, likeness, worst
+from fixtures.verdicts.likeness import likeness, worst
 
 
 def largest_difference(images: Images, reference: Images) -> float:
@@ -14,8 +12,7 @@ def largest_difference(images: Images, reference: Images) -> float:
     Raises:
         BrokenImageError: if a side is not an image, or the shapes differ.
     """
-    check_both(images, reference)
-    return float(np.abs(images.astype(np.float64) - reference.astype(np.float64)).max())
+    return worst(likeness(images, reference)).largest
 
 
 def ssim(images: Images, reference: Images) -> float:

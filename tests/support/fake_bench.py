@@ -30,7 +30,6 @@ import pytest
 from fixtures.devices import host
 from fixtures.devices.host import VISIBLE
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.rounds import alternating_rounds
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import LEAK
@@ -143,11 +142,7 @@ class _Worker:
             np.save(file, IMAGES[:1])
             file.seek(0)
             return file
-        scenario, *plan = asked
-        if action != "sample":
-            return {"observe": _observe, "compile": compiled}[action](scenario)
-        sides = FakeTimed(lambda n: 0.1), FakeTimed(lambda n: 0.1 * _ratio(scenario))
-        return alternating_rounds(scenario, *sides, *plan)
+        return {"observe": _observe, "compile": compiled}[action](*asked)
 
     def close(self) -> None:
         """Nothing to end."""

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def _trace() -> Trace:
-    return Trace(
-        component_peak_bytes={WHOLE: 1000},
-        counts=counts(mm=3),
-    )
+    return Trace(component_peak_bytes={WHOLE: 1000}, counts=counts(mm=3))
 
 
 @dataclass

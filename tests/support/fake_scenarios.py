@@ -12,10 +12,8 @@ import numpy as np
 
 from fixtures.devices import Device
 from fixtures.measuring.observation import Observation, observe
-from fixtures.measuring.rounds import Plan
 from fixtures.measuring.timed import draw_frozen
 from fixtures.records.run import WHOLE
-from fixtures.records.timing import Timing
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.worker.client import Worker
@@ -106,11 +104,7 @@ def fake_scenario(
         leave()
 
     technique = replace(
-        CATALOGUE["fp16"],
-        id=name,
-        apply=apply,
-        activation_check=lambda context: complaint,
-        **facts,
+        CATALOGUE["fp16"], id=name, apply=apply, activation_check=lambda context: complaint, **facts
     )
     return FakeScenario(cast(Workload, FakeWorkload()), technique, others or {})
 
@@ -128,32 +122,26 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
 
 
 Observer = Callable[[Scenario, Device], Observation]
-Sampler = Callable[[Scenario, Plan], Timing]
 
 
 @dataclass
 class InProcess:
-    """A worker that does what it is asked in this process; samples are the test's."""
+    """A worker that does what it is asked in this process."""
 
     device: Device
     observer: Observer
-    sampler: Sampler | None = None
 
-    def ask(self, action: str, expected: type, scenario: Scenario, plan: Plan | None = None) -> Any:
-        """An observation, a file of images, or a sample."""
+    def ask(self, action: str, expected: type, scenario: Scenario) -> Any:
+        """An observation, or a file of images."""
         if action == "observe":
             return self.observer(scenario, self.device)
-        if action == "draw frozen":
-            file = io.BytesIO()
-            np.save(file, draw_frozen(scenario, self.device))
-            file.seek(0)
-            return file
-        assert (action, plan is None, self.sampler is None) == ("sample", False, False)
-        return self.sampler(scenario, plan)  # type: ignore[misc, arg-type]
+        assert action == "draw frozen"
+        file = io.BytesIO()
+        np.save(file, draw_frozen(scenario, self.device))
+        file.seek(0)
+        return file
 
 
-def observations_on(
-    device: Device, observer: Observer = observe, sampler: Sampler | None = None
-) -> Observations:
+def observations_on(device: Device, observer: Observer = observe) -> Observations:
     """Observations that are made in this process."""
-    return Observations(device, cast(Worker, InProcess(device, observer, sampler)))
+    return Observations(device, cast(Worker, InProcess(device, observer)))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -25,11 +24,11 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import Observation, observe
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE, prompts, vae
-from fixtures.techniques.feed_forward import chunkable_blocks
+from fixtures.techniques import CATALOGUE, prompts
+from fixtures.techniques.blocks import chunkable_blocks
 from fixtures.techniques.technique import REFERENCE
 from fixtures.techniques.vae import load_tiny_vae
-from fixtures.workloads import WORKLOADS, Workload, WorkloadError
+from fixtures.workloads import WORKLOADS, Workload
 from fixtures.workloads.base import RANDOM
 from fixtures.workloads.storybook import PIPELINE_FOLDER, TINY_VAE_FOLDER
 from tests.support.half_done import (
@@ -300,30 +299,3 @@ def test_other_weights_take_the_published_one(tmp_path: Path) -> None:
     np.testing.assert_array_equal(observe(case, CPU).images, observed(UNET, TINY).images)
     by_shapes = load_tiny_vae(workload.by_configuration, "nobody/nothing", 4, torch.float32)
     assert by_shapes.config.decoder_block_out_channels == (64, 64, 64, 64)
-
-
-def test_the_hub_is_asked_for_safetensors_alone_and_what_does_not_come_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def download(hub_id: str, **patterns: Any) -> str:
-        if hub_id == "madebyollin/taesd":
-            raise ConnectionError("no network")
-        asked.update(patterns, hub_id=hub_id)
-        return str(TINY_VAE_FOLDER)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    other = WORKLOADS["sd15"].with_weights(str(PIPELINE_FOLDER))
-    load_tiny_vae(other, "owner/tiny", 4, torch.float32)
-    files = ["config.json", "diffusion_pytorch_model.safetensors"]
-    assert asked == {"hub_id": "owner/tiny", "allow_patterns": files}
-    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    monkeypatch.setattr(vae, "TINY_VAE_FOLDER", tmp_path)
-    for workload, published, says in (
-        (other, "madebyollin/taesd", "'madebyollin/taesd' is not a local folder, and the hub"),
-        (other, str(tmp_path), "cannot be loaded"),
-        (WORKLOADS[UNET], "madebyollin/taesd", f"{tmp_path.name}' cannot be loaded"),
-    ):
-        with pytest.raises(WorkloadError, match=says):
-            load_tiny_vae(workload, published, 4, torch.float32)

@@ -12,9 +12,7 @@ from accelerate.hooks import AlignDevicesHook, add_hook_to_module, remove_hook_f
 from diffusers.hooks import HookRegistry, apply_group_offloading
 from diffusers.models.attention_processor import SlicedAttnProcessor
 
-from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.simulation import DEVICE
-from fixtures.techniques import CATALOGUE
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import Wrapped, models, switched
 from fixtures.workloads import Workload
@@ -91,12 +89,6 @@ def components_never_leave(pipeline: Any) -> None:
     pipeline.maybe_free_model_hooks = lambda: None
 
 
-def the_unet_before_it_was_traced(pipeline: Any) -> None:
-    pipeline.remove_all_hooks()
-    pipeline.unet = workload_of("fp16").load(torch.float16).unet
-    pipeline.enable_model_cpu_offload(device=DEVICE)
-
-
 def never_offloaded(pipeline: Any) -> None:
     pipeline.remove_all_hooks()
     pipeline.to(DEVICE)
@@ -170,7 +162,6 @@ def huge_slices(pipeline: Any) -> None:
 SEQUENTIAL, MODEL = "sequential_cpu_offload", "model_cpu_offload"
 LEAVES, BLOCKS = "group_offload_leaf", "group_offload_block"
 STREAM, DISK, MIXED = "group_offload_stream", "group_offload_disk", "group_offload_mixed"
-TRACED = "model_cpu_offload_traced_unet"
 SLICED = "sequential_cpu_offload_attention_slicing"
 TILED = "group_offload_leaf_vae_tiling"
 UNET_BY_TWO = regrouped("unet", offload_type=BLOCK, num_blocks_per_group=2)
@@ -200,22 +191,14 @@ CASES = [
     HalfDone(MIXED, "by leaves", ENCODER_BY_LEAVES, "groups of text_encoder are leaf_level"),
     HalfDone(SLICED, "huge slices", huge_slices, "take all heads"),
     HalfDone(SLICED, "the UNet stays", the_unet_stays, "unet."),
-    HalfDone(TRACED, "not traced", the_unet_before_it_was_traced, "is a UNet2DConditionModel, not"),
-    HalfDone(TRACED, "not offloaded", never_offloaded, "0 of 3 components have an offload hook"),
+    HalfDone(MODEL, "not offloaded", never_offloaded, "0 of 3 components have an offload hook"),
     HalfDone(TILED, "untiled", lambda p: p.vae.disable_tiling(), "tiling is off"),
 ]
 
 
-@cache
-def device_for(name: str) -> SimulatedDevice:
-    """One whose tensors have values, if the technique is missing something without."""
-    device = shared_device()
-    return SimulatedDevice(draws=True) if CATALOGUE[name].unsupported(device) else device
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_half_done_offloading_is_inactive(case: HalfDone) -> None:
-    case.is_noticed(workload_of(case.technique), device_for(case.technique))
+    case.is_noticed(workload_of(case.technique), shared_device())
 
 
 SHOWN = {SEQUENTIAL, MODEL, LEAVES, BLOCKS}
@@ -224,4 +207,4 @@ SHOWN = {SEQUENTIAL, MODEL, LEAVES, BLOCKS}
 
 @pytest.mark.parametrize("name", sorted({case.technique for case in CASES} - SHOWN))
 def test_done_in_full_it_is_active(name: str) -> None:
-    assert complaint(name, workload_of(name), device_for(name), nothing) is None
+    assert complaint(name, workload_of(name), shared_device(), nothing) is None

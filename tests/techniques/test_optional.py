@@ -19,7 +19,7 @@ from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
 from fixtures.records.images import Images
 from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE, adapters, token_merging
+from fixtures.techniques import CATALOGUE, adapters, blocks
 from fixtures.techniques.registry import Wrapped
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.differences import ssim
@@ -77,10 +77,7 @@ def test_in_effect_it_keeps_the_picture(technique: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("technique", "name", "off"),
-    [
-        case("deep_cache", UNET, {"interval": 1}),
-        case("token_merging", LARGE, {"ratio": 0.0}),
-    ],
+    [case("deep_cache", UNET, {"interval": 1}), case("token_merging", LARGE, {"ratio": 0.0})],
 )
 def test_switched_off_it_draws_the_same_picture_to_the_last_bit(
     technique: str, name: str, off: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -128,7 +125,7 @@ def whole_after_half(pipeline: Any) -> None:
 
 def plain_blocks(share: slice) -> Spoil:
     def spoil(pipeline: Any) -> None:
-        for block in list(token_merging.transformer_blocks(pipeline.unet).values())[share]:
+        for block in list(blocks.transformer_blocks(pipeline.unet).values())[share]:
             block.__class__ = block._parent
 
     return spoil

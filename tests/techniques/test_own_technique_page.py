@@ -14,10 +14,10 @@ import pytest
 from fixtures import catalogues
 from fixtures.devices.cpu import CpuDevice
 from fixtures.measuring.observation import observe
-from fixtures.scenarios import find_scenario
 from fixtures.settings import REPOSITORY, SettingsError
 from tests.support.own_catalogue import nothing_kept
 from tests.support.running import run_suite
+from tests.support.scenarios import find_scenario
 from tests.test_architecture import run
 
 PAGE = (REPOSITORY / "docs" / "your-own-technique.md").read_text(encoding="utf-8")

@@ -17,23 +17,14 @@ import torch
 from fixtures import techniques
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
-from fixtures.devices.torch_settings import (
-    changed_since,
-    one_thread,
-    read_torch_settings,
-)
+from fixtures.devices.torch_settings import changed_since, one_thread, read_torch_settings
 from fixtures.records.outcome import Reason, Remedy
 from fixtures.records.software import installation
 from fixtures.scenarios import scenarios
 from fixtures.techniques import CATALOGUE, MODULES
 from fixtures.techniques.registry import Wrapped, switched
 from fixtures.techniques.snapshots import DENOISER, Snapshot, record_snapshots
-from fixtures.techniques.technique import (
-    ActivationContext,
-    Technique,
-    failing,
-    missing_library,
-)
+from fixtures.techniques.technique import ActivationContext, Technique, failing, missing_library
 from fixtures.workloads import WORKLOADS, Workload
 from tests.support.fake_device import FakeDevice
 from tests.support.half_done import STEPS

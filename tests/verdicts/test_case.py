@@ -32,10 +32,7 @@ WORSE: dict[str, tuple[Callable[[Case], Verdict], list[str]]] = {
         lambda on: judged_peak(on, PEAKS),
         ["600.00 MiB", "+17.2 %", "512.00 MiB", "520.00 MiB"],
     ),
-    "counts": (
-        lambda on: counts_judged(on, 1001),
-        ["mm +1", "operations 1,400 -> 1,401"],
-    ),
+    "counts": (lambda on: counts_judged(on, 1001), ["mm +1", "operations 1,400 -> 1,401"]),
     "time": (
         lambda on: judge_time(on, [timing(judged_ms=250.0)] * 12),
         ["250 ms", "+150.0 %", "102 ms", "12 processes)"],

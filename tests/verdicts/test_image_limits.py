@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from fixtures.records.images import FP32, STORED, Likeness
-from fixtures.scenarios import find_scenario
 from fixtures.verdicts import image_limits as module
 from fixtures.verdicts.image_limits import (
     FLIP_SAFETY,
@@ -27,6 +26,7 @@ from fixtures.verdicts.image_limits import (
     variation_of,
 )
 from fixtures.workloads import WORKLOADS
+from tests.support.scenarios import find_scenario
 
 FAR = Variation(channel=0.1, flip=0.2, flip_max=0.3, largest=0.05)
 EQUAL = Likeness(1.0, 0.0, 0.0, 0.0, 0.0)

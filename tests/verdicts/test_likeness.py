@@ -9,11 +9,81 @@ import pytest
 
 from fixtures.records.images import Images, Likeness
 from fixtures.verdicts import likeness as module
-from fixtures.verdicts.likeness import BrokenImageError, flip_maps, has_flip, likeness, worst
+from fixtures.verdicts.likeness import (
+    BrokenImageError,
+    check_images,
+    flip_maps,
+    has_flip,
+    likeness,
+    worst,
+)
 from tests.support.differences import largest_difference, ssim
-from tests.verdicts.gradients import SIDE, images
 
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
+
+
+SIDE = 64
+
+
+def images(count: int = 2, side: int = SIDE, seed: int = 0) -> Images:
+    """Coloured gradients with a disc each: structure, edges, and channels that differ."""
+    generator = np.random.default_rng(seed)
+    rows, columns = np.mgrid[0:side, 0:side] / (side - 1)
+    made = []
+    for _ in range(count):
+        image = np.stack([rows, columns * 0.5, 1 - (rows + columns) / 2], axis=-1)
+        middle = generator.random(2) * 0.5 + 0.25
+        inside = np.hypot(rows - middle[0], columns - middle[1]) < 0.2
+        image[inside] = generator.random(3)
+        made.append(np.clip(image, 0, 1))
+    return np.stack(made).astype(np.float32)
+
+
+# What is no image
+
+
+def _spoil(value: float, image: int = 1) -> Images:
+    batch = images()
+    batch[image, 3, 4, 1] = value
+    return batch
+
+
+def _filled(*color: float) -> Images:
+    batch = images()
+    batch[1] = color
+    return batch
+
+
+BROKEN = {
+    "NaN": (_spoil(math.nan), "image 2 of 2 has NaN or infinity"),
+    "infinity": (_spoil(math.inf), "image 2 of 2 has NaN or infinity"),
+    "above one": (_spoil(1.01), "image 2 of 2 has values outside"),
+    "below zero": (_spoil(-0.01), "image 2 of 2 has values outside"),
+    "8 bit": ((images() * 255).astype(np.uint8), "has values outside"),
+    "black": (_filled(0, 0, 0), "image 2 of 2 is black"),
+    "nearly black": (_filled(1 / 255, 0, 0), "image 2 of 2 is black"),
+    "one strong colour": (_filled(1, 0, 0), "image 2 of 2 is flat"),
+    "nothing": (images()[:0], "want \\(n, height, width, 3\\)"),
+    "one image without a batch": (images()[0], "want \\(n, height, width, 3\\)"),
+    "transparent": (np.ones((1, SIDE, SIDE, 4)), "want \\(n, height, width, 3\\)"),
+    "smaller than the window": (images(side=6), "want at least 7 x 7"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_image_is_refused_on_either_side(name: str) -> None:
+    broken, message = BROKEN[name]
+    with pytest.raises(BrokenImageError, match=message):
+        check_images(broken)
+    with pytest.raises(BrokenImageError, match=message):
+        likeness(broken, images())
+    with pytest.raises(BrokenImageError, match=message):
+        likeness(images(), broken)
+
+
+def test_a_dim_or_pale_image_is_still_an_image() -> None:
+    check_images(images() * 0.1)
+    check_images(1 - images() * 0.1)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,7 @@ import pytest
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.records.timing import Timing
 from fixtures.verdicts.statistics import MAX_SAMPLES
-from fixtures.worker.sampling import (
-    SCENARIO_S,
-    SampleBudget,
-    noise,
-    until_decided,
-)
+from fixtures.worker.sampling import SCENARIO_S, SampleBudget, noise, until_decided
 from tests.support.runs import timing
 
 SAMPLE_S = 10.0

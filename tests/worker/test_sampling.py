@@ -6,30 +6,15 @@ import math
 
 import pytest
 
-from fixtures.measuring.rounds import Plan, closing_side
+from fixtures.measuring.rounds import Plan
 from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
-from fixtures.worker import tasks
-from fixtures.worker.protocol import Opening, Task
 from fixtures.worker.sampling import time_pair
-from tests.measuring.timed_bench import TimedBench
 from tests.support.fake_scenarios import fake_scenario
 from tests.support.fake_timed import FakeTimed
 
 PLAN = Plan(groups=2, pairs=2)
 SCENARIO = fake_scenario(lambda steps=None: None)
-
-
-def test_a_scenario_is_sampled_beside_its_reference_and_both_are_left() -> None:
-    bench = TimedBench()
-    reference = bench.scenario("fp32", lambda number: 1.0)
-    scenario = bench.scenario("C", lambda number: 1.5, others={"fp32": reference})
-    task = Task("sample", Opening("cpu", "h200", "", ""), plan=PLAN)
-    timing = tasks.answer(task, scenario, bench.device)
-    assert isinstance(timing, Timing)
-    assert len(timing.groups) == PLAN.groups
-    assert timing.sample.log_ratio == pytest.approx(math.log(1.5))
-    assert sorted(bench.built) == sorted(bench.left) == ["C", "fp32"]
 
 
 def across(base: FakeTimed, head: FakeTimed, *, shares_core: bool = False) -> Timing:
@@ -49,7 +34,7 @@ def test_head_is_timed_beside_base_which_is_the_reference(shares_core: bool) -> 
 @pytest.mark.parametrize(
     ("fails", "side", "shares_core"),
     [
-        *((fails, side, False) for fails in ("place", "round", "close") for side in (0, 1)),
+        *((fails, side, False) for fails in ("place", "round") for side in (0, 1)),
         *((fails, 0, True) for fails in ("place", "start_calls", "stop_calls")),
     ],
 )
@@ -59,6 +44,3 @@ def test_both_sides_are_closed_whichever_fails(fails: str, side: int, shares_cor
     with pytest.raises(ScenarioError, match=f"{fails} failed"):
         across(*sides, shares_core=shares_core)
     assert [each.closed for each in sides] == [1, 1]
-    # What cannot be closed after a failure does not hide it.
-    with pytest.raises(KeyboardInterrupt), closing_side(FakeTimed(fails="close")):
-        raise KeyboardInterrupt

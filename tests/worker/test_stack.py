@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 
 import pytest
 
-from fixtures.worker.tasks import with_room
+from fixtures.worker import tasks
+from fixtures.worker.tasks import FRAME_WORDS
 
 CALLS = 2_000
 
@@ -37,11 +39,6 @@ def _most_faults() -> int:
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="frames are not on a stack of chunks")
 @pytest.mark.skipif(sys.platform != "linux", reason="others count page faults differently")
 def test_no_depth_of_the_stack_asks_the_system_for_room() -> None:
-    assert with_room(_most_faults)() < CALLS // 2 <= _most_faults()
-
-
-def test_it_passes_on_arguments_results_and_errors() -> None:
-    assert with_room(divmod)(7, 2) == (3, 1)
-    assert with_room(sorted)([1, 2], reverse=True) == [2, 1]
-    with pytest.raises(ZeroDivisionError):
-        with_room(divmod)(1, 0)
+    with_room = FunctionType(_most_faults.__code__.replace(co_stacksize=FRAME_WORDS), globals())
+    assert with_room() < CALLS // 2 <= _most_faults()
+    assert tasks.run.__code__.co_stacksize == FRAME_WORDS

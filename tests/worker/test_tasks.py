@@ -13,12 +13,13 @@ import pytest
 
 from fixtures.measuring.observation import Observation
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.worker import tasks
 from fixtures.worker.protocol import Action, Facts, Opening, Task
 from tests.support.answers import answer_to
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation
+from tests.support.scenarios import find_scenario
 
 NOISE = np.random.default_rng(0).random((1, 16, 16, 3)).astype(np.float32)
 Observer = Callable[[Scenario], Observation]

@@ -20,7 +20,7 @@ from fixtures.records.images import Images
 from fixtures.records.record import STATE
 from fixtures.scenarios import Scenario, scenarios
 from fixtures.techniques import CATALOGUE
-from fixtures.techniques.casting import layerwise_casting
+from fixtures.techniques.layout import layerwise_casting
 from fixtures.techniques.placement import BLOCK, LEAF, group_hooks
 from fixtures.techniques.registry import models
 from fixtures.techniques.technique import ActivationContext

@@ -20,8 +20,17 @@ from fixtures.devices.torch_settings import one_thread
 from fixtures.metrics.values import ROUNDING, differences
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS
-from fixtures.workloads.twins import LEFT_OUT, Twin, twin_of, twins
-from fixtures.workloads.twins.source import draw_weights, parameter_names
+from fixtures.workloads.twins import (
+    CALLS,
+    LEFT_OUT,
+    LONG,
+    SHORT,
+    Twin,
+    draw_weights,
+    parameter_names,
+    twin_of,
+    twins,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
@@ -206,6 +215,35 @@ def test_what_is_wrong_is_far_beyond_rounding_and_what_is_not_is_not(name: str) 
         fewer = replace(twin, call=replace(twin.call, steps=twin.call.steps - 1))
         assert share(nothing, by=fewer) == float("inf")
     assert min(faults.values()) > 3 * ROUNDING, faults
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_pictures_of_each_prompt_and_generators_are_those_that_were_asked_for(name: str) -> None:
+    twin, pipeline = made(name)
+
+    def computed(called: str, **changes: Any) -> dict[str, Any]:
+        with one_thread():
+            changes = {**CALLS[called], **changes}
+            return replace(twin, calls={"the call": changes}).computed(pipeline)
+
+    two, own = "two of each prompt", "both prompts, each with its generator"
+    of_each = computed(two)
+    for four, alike in (((SHORT, LONG, LONG), True), ((LONG, SHORT, LONG), False)):
+        single = computed(two, per_prompt=1, further_prompts=four)
+        assert (max(each.share for each in differences(of_each, single)) < ROUNDING) == alike
+    same = computed(own, seeds=(1, 1))
+    assert max(each.share for each in differences(computed(own), same)) > 3 * ROUNDING
+
+
+def test_a_call_of_several_that_fails_leaves_what_it_raised_and_one_of_one_raises() -> None:
+    twin, pipeline = twin_of("cogvideox-5b"), twin_of("cogvideox-5b").load(torch.float32)
+    several = replace(twin, calls={"two of each prompt": CALLS["two of each prompt"]})
+    [(name, raised)] = several.computed(pipeline).items()
+    assert name == "two of each prompt, raised"
+    assert str(raised).startswith("RuntimeError: Sizes of tensors must match")
+    pipeline.transformer = None
+    with pytest.raises(AttributeError):
+        twin.computed(pipeline)
 
 
 def test_weights_are_drawn_by_name_and_none_is_negligible() -> None:

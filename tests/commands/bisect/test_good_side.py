@@ -14,10 +14,10 @@ from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.compare.side import running_side
 from fixtures.commands.errors import CommandError
-from fixtures.scenarios import find_scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import in_process
+from tests.support.scenarios import find_scenario
 
 KINDS = {"diffusers==0.40.0": "sound", "diffusers==0.41.0": "more", "diffusers==0.42.0": "broken"}
 

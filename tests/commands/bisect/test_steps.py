@@ -95,10 +95,7 @@ def test_a_metric_that_nothing_measures_ends_it() -> None:
 
 @pytest.mark.parametrize(
     ("metric", "fields"),
-    [
-        ("flops", {"counts": counted({FLOPS_TOTAL: 9})}),
-        ("empty_cache", {"counts": host_calls()}),
-    ],
+    [("flops", {"counts": counted({FLOPS_TOTAL: 9})}), ("empty_cache", {"counts": host_calls()})],
 )
 def test_a_count_that_is_equal_is_good_and_one_that_nobody_has_ends_it(
     metric: str, fields: dict[str, Any]

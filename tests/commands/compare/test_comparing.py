@@ -13,10 +13,10 @@ from fixtures.commands.errors import CommandError
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
 from fixtures.report.comparison import texts_of
-from fixtures.scenarios import find_scenario
 from fixtures.verdicts.likeness import has_flip
 from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import fake_side, in_process
+from tests.support.scenarios import find_scenario
 
 SCENARIOS = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
@@ -164,9 +164,7 @@ def test_a_base_that_fails_while_it_is_timed_leaves_that_out_and_a_head_fails(
     assert failing.failed[0].not_run == "head"
 
 
-def test_a_head_that_cannot_be_imported_fails_and_a_base_compares_nothing(
-    compare: Compare,
-) -> None:
+def test_a_head_that_cannot_be_imported_fails_and_a_base_compares_nothing(compare: Compare) -> None:
     compared = compare("sound", "import", ("counts",))
     assert len(compared.failed) == 2
     assert "ImportError" in render(compared, color=False)

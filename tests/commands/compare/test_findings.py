@@ -268,9 +268,25 @@ def test_values_are_no_operation_s_doing_and_rounding_is_told() -> None:
     differs = Verdict("sd15-fp32", VALUES.name, Outcome.REGRESSION, text)
     [finding] = findings_of(replace(result, verdicts=[differs]))
     assert (finding.cause, finding.moved) == ("", f"computed {text}{beside}")
-    close = replace(differs, outcome=Outcome.PASS, measured=1e-5, baseline=0.0)
-    [finding] = findings_of(replace(result, verdicts=[close]))
-    assert (finding.cause, finding.moved) == ("", f"computed values differ by 1e-05 std{beside}")
+    for share, said in ((1e-5, beside), (0.0, "")):
+        told = replace(
+            differs, outcome=Outcome.PASS, measured=share, baseline=0.0, text="so", detail="so"
+        )
+        [finding] = findings_of(replace(result, verdicts=[told]))
+        assert (finding.cause, finding.moved) == ("", f"computed so{said}")
+
+
+def test_an_image_is_told_with_its_limit_and_unexplained_figures_by_scenario() -> None:
+    result = compared(("fp32", side(), side(flops=150_000)), ("bf16", side(), side(flops=50_000)))
+    text = "SSIM of head's image with base's is 0.9593 (limit 0.9900)"
+    image = Verdict("sd15-fp32", "SSIM", Outcome.REGRESSION, text, 0.9593, 1.0, 0.99)
+    beside = "nothing that was counted explains it"
+    findings = findings_of(replace(result, verdicts=[*result.verdicts, image]))
+    assert [(finding.moved, finding.scenarios) for finding in findings] == [
+        (f"flops +50.0 %; {beside}", ("sd15-fp32",)),
+        (f"{text}; {beside}", ("sd15-fp32",)),
+        (f"flops -50.0 %; {beside}", ("sd15-bf16",)),
+    ]
 
 
 def test_what_comes_once_a_call_is_no_share_of_the_steps() -> None:
@@ -404,6 +420,30 @@ def test_what_is_alive_in_another_phase_is_no_cause_of_a_component_s_peak() -> N
             "alive at the peak: vae made float16 -9.00 GiB in Decoder"
         ),
     }
+
+
+def test_a_component_s_peak_is_put_down_to_what_a_module_made_that_works_otherwise_now() -> None:
+    """Head peaks in its VAE, since its attention no longer makes what base's peak was made of."""
+    scores, rest = "denoiser made bfloat16 in Attention", "denoiser made bfloat16 in FeedForward"
+    math = side({"aten::_safe_softmax in Attention": 224})
+    fused = side({"aten::_scaled_dot_product_efficient_attention in Attention": 224})
+    base, head = (
+        replace(record("fp32", of), component_peak_bytes=peaks_, at_peak=AtPeak(phase, alive))
+        for of, peaks_, phase, alive in (
+            (
+                math,
+                {WHOLE: 20 * GIB, "denoiser": 20 * GIB},
+                "denoiser",
+                {scores: 9 * GIB, rest: GIB},
+            ),
+            (fused, {WHOLE: 12 * GIB, "denoiser": 11 * GIB}, "vae", {"vae made in Decoder": GIB}),
+        )
+    )
+    [finding] = peaks(base, head)
+    assert finding.outcome is Outcome.IMPROVEMENT
+    assert f"alive at the peak: {scores.replace(' in', ' -9.00 GiB in')}" in finding.cause
+    assert "peak memory -8.00 GiB (-40.0 %)" in finding.moved
+    assert "peak memory (denoiser) -9.00 GiB (-45.0 %)" in finding.moved
 
 
 def test_calls_of_each_component_are_a_cause_of_their_own() -> None:

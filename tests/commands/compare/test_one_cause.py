@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.records.outcome import Outcome
-from tests.commands.compare.test_findings import WALK, findings_in, side
+from tests.commands.compare.test_findings import WALK, compared, findings_in, side
 from tests.support.counting import host_calls, with_functions
 
 MATH = {
@@ -79,3 +79,29 @@ def test_calls_explain_what_is_in_proportion_to_them_and_no_more() -> None:
     assert (calls.outcome, gain.outcome) == (Outcome.REGRESSION, Outcome.PASS)
     assert WALK in gain.cause
     assert "host calls (a step) -96.0 %" in gain.moved
+
+
+def test_calls_are_put_down_to_the_functions_that_moved_that_way_by_how_much() -> None:
+    """A loop of torch's is mended, and beside it a little moves either way."""
+    fill, embedding, check = (
+        "torch/_tensor.py:fill_",
+        "diffusers/e.py:embed",
+        "diffusers/c.py:check",
+    )
+    before = with_functions(host_calls(once=60), {embedding: 53}, {fill: 43_680, check: 4})
+    now = with_functions(host_calls(once=60), {embedding: 50, WALK: 40}, {check: 90})
+    findings = findings_in(("bf16", side(work=before), side(work=now)))
+    assert [(finding.outcome, finding.cause) for finding in findings] == [
+        (Outcome.REGRESSION, f"{WALK} +40 a step"),
+        (Outcome.IMPROVEMENT, f"{fill} -43,680 outside of the steps"),
+    ]
+    verdicts = {
+        verdict.metric: verdict.detail
+        for verdict in compared(("bf16", side(work=before), side(work=now))).verdicts
+        if verdict.metric.startswith(("host calls", "torch"))
+    }
+    assert verdicts == {
+        "host calls (a step)": f"{WALK} +40 a step",
+        "host calls (in all)": f"{WALK} +40 a step, {check} +86 outside of the steps",
+        "torch's host calls (in all)": f"{fill} -43,680 outside of the steps",
+    }

@@ -20,7 +20,7 @@ from fixtures.commands.compare.side import Side
 from fixtures.measuring.rounds import Plan
 from fixtures.metrics.values import ROUNDING
 from fixtures.records.outcome import Outcome
-from fixtures.scenarios import Scenario, find_scenario
+from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
 from fixtures.verdicts.limits import Limits
 from fixtures.worker import tasks
@@ -32,6 +32,7 @@ from fixtures.workloads.twins import twin_of
 from tests.support.answers import answer_to
 from tests.support.patched_python import command as patched_command
 from tests.support.patched_python import copying
+from tests.support.scenarios import find_scenario
 from tests.support.simulated_runs import small
 
 SDPA = find_scenario("storybook", "sdpa")

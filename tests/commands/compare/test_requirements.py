@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -79,10 +81,20 @@ def test_a_wheel_has_its_name_and_version(tmp_path: Path) -> None:
 def test_a_checkout_has_its_version_and_goes_with_what_the_release_does(
     tmp_path: Path, version: str, good: list[str]
 ) -> None:
-    requirements = Requirements.parse([str(checkout(tmp_path / "my checkout", version))])
+    folder = checkout(tmp_path / "my checkout", version)
+    requirements = Requirements.parse([str(folder)])
     assert requirements.names == {"diffusers"}
-    assert requirements.texts == [f"diffusers @ {(tmp_path / 'my checkout').as_uri()}"]
+    assert requirements.texts == [str(requirements)] == [f"diffusers @ {folder.as_uri()}"]
     assert requirements.transformers() == good
+
+
+def test_a_checkout_is_named_with_its_commit(tmp_path: Path) -> None:
+    folder = checkout(tmp_path)
+    for words in ("init -q", "add .", "-c user.name=me -c user.email=me@example.com commit -qm x"):
+        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    requirements = Requirements.parse([str(folder)])
+    assert re.fullmatch(rf"diffusers @ {folder.as_uri()} \([0-9a-f]{{12}}\)", str(requirements))
+    assert requirements.texts == [f"diffusers @ {folder.as_uri()}"]
 
 
 @pytest.mark.parametrize(

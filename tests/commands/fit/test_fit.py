@@ -17,13 +17,13 @@ from fixtures.commands.fit import __main__ as command
 from fixtures.commands.fit import answering
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import PROFILES, find_card
-from fixtures.records.fit import FITS, Configuration
+from fixtures.records.fit import FIT, Configuration
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.units import MIB
 from fixtures.settings import Settings
 from fixtures.techniques import CATALOGUE
 from fixtures.worker import tasks
-from fixtures.worker.protocol import Action, Facts, Opening, Task, Tried, Trying, send_answer
+from fixtures.worker.protocol import Action, Facts, Opening, Task, Trying, send_answer
 from fixtures.worker.running import Running
 from fixtures.workloads import WORKLOADS
 from tests.support import fits
@@ -48,15 +48,14 @@ class WorkerHere:
             tasks.run(Task(action, self.opening, trying=trying), theirs)
         else:
             try:
-                configuration = self.made_up(trying.techniques)
-                send_answer(theirs, Tried((configuration,) * len(trying.cards)))
+                send_answer(theirs, self.made_up(trying.techniques))
             except ScenarioError as error:
                 send_answer(theirs, error.verdict("run"))
         return Answered(ours)
 
     def ask(self, action: Action, expected: type, trying: Trying) -> Any:
         """Facts of the card."""
-        return Facts.of(SimulatedDevice(find_card(trying.cards[0])))
+        return Facts.of(SimulatedDevice(find_card(trying.card)))
 
     def close(self) -> None:
         """Nothing to end."""
@@ -124,11 +123,9 @@ def test_the_answer_is_a_table_a_program_and_files(
     assert "\n\npipeline()\nwritten: " in said.out
     tried = [line.partition(":")[0] for line in said.err.splitlines()]
     assert tried == ["1/2 fp16", "2/3 model_cpu_offload", "3/3 vae_tiling + model_cpu_offload"]
-    record = FITS.read(tmp_path / "report" / "fit.json")
-    (card,) = record.cards
-    assert [each.name for each in card.ways] == ["fp16", "model_cpu_offload"]
-    assert {loss.workload for loss in card.losses["fp16"]} == {"storybook", "storybook-dit"}
-    assert "fp16" in (tmp_path / "report" / "fit.html").read_text(encoding="utf-8")
+    record = FIT.read(tmp_path / "report" / "fit.json")
+    assert [each.name for each in record.ways] == ["fp16", "model_cpu_offload"]
+    assert set(record.ssim["fp16"]) == {"storybook", "storybook-dit"}
 
 
 def test_a_card_that_is_too_small_says_where_the_memory_ran_out(fit: Fit) -> None:
@@ -142,7 +139,7 @@ def test_a_card_that_is_too_small_says_where_the_memory_ran_out(fit: Fit) -> Non
 
 def test_a_larger_call_takes_more_memory_and_more_steps_take_time(fit: Fit, tmp_path: Path) -> None:
     wide, few, many = (
-        FITS.read(tmp_path / "fit.json").cards[0].ways[0]
+        FIT.read(tmp_path / "fit.json").ways[0]
         for option, value in (("--width", "256"), ("--steps", "3"), ("--steps", "30"))
         if fit(option, value, "--perf-report", str(tmp_path), techniques=["fp16"])
     )
@@ -175,21 +172,13 @@ def test_what_raises_is_said_where_it_is_tried_and_no_way_is_left_out_for_it(
     assert "not tried: fp16: raised ValueError: no" in said.out
 
 
-def test_several_cards_and_sizes_are_asked_of_one_run(
-    fit: Fit, fake_trial: Callable[..., None], tmp_path: Path
+def test_a_size_is_a_card_and_host_memory_may_be_short(
+    fit: Fit, fake_trial: Callable[..., None]
 ) -> None:
-    said = fit("--card", "12GiB", "--card", "0.2GiB", "--perf-report", str(tmp_path))
-    assert said.code == 0
-    assert len([line for line in said.err.splitlines() if " fp16: " in line]) == 1
-    record = FITS.read(tmp_path / "fit.json")
-    assert [card.memory_bytes // MIB for card in record.cards][1:] == [12 * 1024, 204]
-    assert [bool(card.choice()) for card in record.cards] == [True, True, False]
-    lines = said.out.splitlines()
-    (none,) = (line for line in lines if "a card of 0.2GiB" in line)
-    assert "nothing" in none
-    assert "fp16, on CARD, a card of 12GiB, otherwise a CARD:" in said.out
-    assert command.main(["small", "--cards"]) == 0
-    assert "lacks" in fit("--host-memory", "0.001").out
+    said = fit("--card", "12GiB", "--host-memory", "0.001")
+    assert "on a card of 12GiB, otherwise a CARD, 12.00 GiB" in said.out
+    assert "model_cpu_offload: lacks 1022.98 MiB of host memory" in said.out
+    assert said.code == 1
 
 
 @pytest.mark.parametrize(

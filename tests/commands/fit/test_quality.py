@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from fixtures.commands.fit.answering import image_losses
+from fixtures.commands.fit.answering import lowest_ssim
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.settings import BASELINES
-from fixtures.verdicts.likeness import has_flip
 
 
 def test_a_loss_is_that_of_the_stored_entry_or_of_the_precision_beneath() -> None:
     names = ("fp32", "bf16", "model_cpu_offload", "layerwise_casting", "bitsandbytes_nf4")
-    losses_of = image_losses(names, "bf16")
-    ssim = {
-        name: {loss.workload: loss.ssim for loss in losses} for name, losses in losses_of.items()
-    }
+    ssim = lowest_ssim(names, "bf16")
     store = BaselineStore(BASELINES)
 
     def stored(device: str, name: str) -> float | None:
@@ -28,11 +24,5 @@ def test_a_loss_is_that_of_the_stored_entry_or_of_the_precision_beneath() -> Non
     assert dit["bitsandbytes_nf4"] == stored("cpu", "bitsandbytes_nf4")  # no card draws it here
     assert dit["bitsandbytes_nf4"] < dit["layerwise_casting"] < dit["bf16"] < 1
     assert set(ssim["bitsandbytes_nf4"]) == {"storybook-dit"}
-    assert image_losses(["fp32"], "fp16") == {"fp32": losses_of["fp32"]}
-    flips = {name: losses[-1].flip for name, losses in losses_of.items()}
-    assert (flips["fp32"] == 0.0) == has_flip()
-    assert all((flip is not None) == has_flip() for flip in flips.values())
-
-
-def test_what_is_not_stored_has_no_loss() -> None:
-    assert image_losses(["torch_compile_dynamic"], "bf16") == {}
+    assert lowest_ssim(["fp32"], "fp16") == {"fp32": ssim["fp32"]}
+    assert lowest_ssim(["torch_compile_dynamic"], "bf16") == {}

@@ -124,8 +124,6 @@ FREED = "may still use: it was freed without a wait or a record_stream"
 @pytest.mark.parametrize(
     ("technique", "spoil", "check", "words"),
     [
-        ("model_cpu_offload", sound, "", []),
-        ("sequential_cpu_offload", sound, "", []),
         ("group_offload_stream", sound, "", []),
         ("group_offload_stream", record_streams, "", []),
         ("fp16", partial(read_from_the_host, waits=True), "", []),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +32,8 @@ def unknown() -> torch.Tensor:
 
 
 MAKERS = [
-    *itertools.product((torch.tensor, torch.as_tensor, torch.asarray), (None, "cuda", DEVICE)),
+    *((torch.tensor, device) for device in (None, "cuda", DEVICE)),
+    *((make, "cuda") for make in (torch.as_tensor, torch.asarray)),
     (torch.Tensor, None),  # as Euler's scheduler makes time steps of Stable Video Diffusion
 ]
 
@@ -107,10 +107,10 @@ def test_known_values_are_waited_for_and_unknown_ones_are_refused_in_one_sentenc
     read, wanted = READS[case]
     values = levels()
     before = totals()
-    found = read(values)
+    result = read(values)
     assert totals()[SYNCS] - before[SYNCS] == 1
-    assert (found.tolist() if isinstance(found, torch.Tensor) else found) == wanted
-    assert found is True or found.is_cuda
+    assert (result.tolist() if isinstance(result, torch.Tensor) else result) == wanted
+    assert result is True or result.is_cuda
     values = unknown()
     assert values[levels() > 0.4].shape == (3,)
     with pytest.raises(UnknownValueError, match="the simulation does not know") as caught:

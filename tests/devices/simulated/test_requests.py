@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.devices.simulated.allocator import Block, CachingAllocator, OutOfDeviceMemory
-from fixtures.devices.simulated.requests import Replay, Requests
+from fixtures.devices.simulated.requests import Replay, Request, Requests
 from fixtures.records.units import GIB, MIB
 
 STEP_BYTES = 8 * MIB
@@ -18,8 +18,8 @@ events = st.lists(
     st.one_of(
         st.tuples(st.just("malloc"), sizes),
         st.tuples(st.just("free"), st.integers(0, 40)),
-        st.tuples(st.just("pass_through"), sizes),
-        st.tuples(st.just("empty_cache"), st.just(0)),
+        st.tuples(st.just("workspace"), sizes),
+        st.tuples(st.just("empty cache"), st.just(0)),
         st.tuples(st.just("begin"), st.just(0)),
     ),
     min_size=1,
@@ -27,25 +27,24 @@ events = st.lists(
 )
 
 
-def logged(wanted: list[tuple[str, int]]) -> Requests:
+def logged(wanted: list[tuple[Request, int]]) -> Requests:
     """A log of all of it; a free is of the oldest block but `number`, if there is one."""
     alive: list[int] = []
     log = Requests()
     for address, (what, number) in enumerate(wanted):
         if what == "malloc":
-            log.malloc(address, number, f", in place {address % 3}")
+            place = f", in place {address % 3}"
+            log.add("malloc", address=address, size_bytes=number, place=place)
             alive.append(address)
         elif what == "free":
             if alive:
-                log.free(alive.pop(number % len(alive)))
-        elif what == "pass_through":
-            log.pass_through(number)
+                log.add("free", address=alive.pop(number % len(alive)))
         else:
-            getattr(log, what)()
+            log.add(what, size_bytes=number)
     return log
 
 
-def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float) -> Replay:
+def as_it_goes(wanted: list[tuple[Request, int]], capacity_bytes: float) -> Replay:
     """The same from an allocator that loses its limit where it first refuses."""
     allocator = CachingAllocator(capacity_bytes)
     blocks: dict[int, Block | None] = {}
@@ -60,12 +59,12 @@ def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float) -> Replay:
                 blocks[address] = allocator.malloc(number)
         elif what == "free" and blocks:
             allocator.free(blocks.pop(list(blocks)[number % len(blocks)]))
-        elif what == "pass_through":
+        elif what == "workspace":
             try:
                 allocator.free(allocator.malloc(number))
             except OutOfDeviceMemory:
                 continue
-        elif what == "empty_cache":
+        elif what == "empty cache":
             allocator.empty_cache()
         elif what == "begin":
             allocator.reset_peaks()
@@ -75,7 +74,7 @@ def as_it_goes(wanted: list[tuple[str, int]], capacity_bytes: float) -> Replay:
 @settings(max_examples=200, deadline=None)
 @given(events, st.integers(0, 2 * GIB))
 def test_every_card_shows_of_a_log_what_it_would_have_shown_of_the_run_and_the_smallest_is_known(
-    wanted: list[tuple[str, int]], capacity_bytes: int
+    wanted: list[tuple[Request, int]], capacity_bytes: int
 ) -> None:
     log = logged(wanted)
     needed_bytes = log.smallest_capacity_bytes()

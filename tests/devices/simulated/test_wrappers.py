@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from fixtures.devices.simulated.device import SimulatedDevice
+from fixtures.devices.simulated.memory import weights_of
 from fixtures.devices.simulated.private import device_type
-from fixtures.devices.simulated.weights import weights_of
-from fixtures.devices.storages import stored_bytes, stored_tensors
+from fixtures.devices.tensors import stored_bytes, stored_tensors
 from fixtures.records.counts import BYTES_TO_DEVICE, OPERATIONS, Counts
-from tests.devices.test_storages import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
+from tests.devices.test_tensors import COLUMNS, PACKED_BYTES, ROWS, pipeline_of
 from tests.support.packed import Packed, pack
 
 
@@ -30,7 +30,7 @@ def test_the_device_holds_the_parts_and_not_what_they_stand_for(draws: bool) -> 
         assert isinstance(layer.weight, Packed)
         assert simulation.memory.storage_bytes == PACKED_BYTES
         assert counts.total(BYTES_TO_DEVICE) == PACKED_BYTES
-        assert [device_type(one) for one in stored_tensors(layer.weight)] == ["cuda", "cuda"]
+        assert [device_type(part) for part in stored_tensors(layer.weight)] == ["cuda", "cuda"]
         assert set(weights_of(pipeline).values()) == {
             "denoiser weights int8",
             "denoiser weights float32",
@@ -51,8 +51,8 @@ def test_values_are_those_of_the_host() -> None:
         with SimulatedDevice(draws=True).entered():
             there = torch.nn.Linear(COLUMNS, ROWS, bias=False)
             there.weight = torch.nn.Parameter(weight)
-            found = torch.from_numpy(pack(there).to("cuda")(inputs.to("cuda")).cpu().numpy())
-    torch.testing.assert_close(found, wanted)
+            product = torch.from_numpy(pack(there).to("cuda")(inputs.to("cuda")).cpu().numpy())
+    torch.testing.assert_close(product, wanted)
 
 
 def test_a_model_is_written_to_a_folder_and_loaded_from_there(tmp_path: Path) -> None:

@@ -15,11 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fixtures.workloads.made_tokenizers import (
-    byte_t5_tokenizer,
-    byte_tokenizer,
-    word_tokenizer,
-)
+from fixtures.workloads.made_tokenizers import byte_t5_tokenizer, byte_tokenizer, word_tokenizer
 from fixtures.workloads.sources import published
 
 Data = dict[str, Any]

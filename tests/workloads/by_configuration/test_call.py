@@ -11,9 +11,12 @@ import diffusers
 import numpy
 import pytest
 
-from fixtures.workloads.by_configuration.call import call_arguments, draw_with_defaults
 from fixtures.workloads.by_configuration.defaults import PROMPT, needed_inputs
-from fixtures.workloads.by_configuration.workload import workload_of_folder
+from fixtures.workloads.by_configuration.workload import (
+    call_arguments,
+    draw_with_defaults,
+    workload_of_folder,
+)
 from fixtures.workloads.calls import Call
 from fixtures.workloads.composition import call_parameters
 from tests.support.configurations import write_pipeline

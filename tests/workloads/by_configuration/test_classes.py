@@ -14,9 +14,8 @@ from fixtures.records.run import WHOLE
 from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
 from fixtures.techniques.registry import models
-from fixtures.workloads import WORKLOADS, Workload
+from fixtures.workloads import Workload
 from fixtures.workloads.by_configuration.workload import workload_of_folder
-from fixtures.workloads.sources import Source
 from tests.support.configurations import CLASSES, write_pipeline
 
 # What pipelines warn of concerns packages under test; a pipeline may be old.
@@ -87,9 +86,3 @@ def test_models_that_diffusers_leaves_on_the_accelerator_may_stay(
     workload = small(workload_of_folder(str(write_pipeline(name, tmp_path / "mine"))))
     observed = observe(Scenario(workload, CATALOGUE["model_cpu_offload"]), device)
     assert observed.inactive is None
-
-
-def test_none_of_them_is_a_class_that_the_suite_has() -> None:
-    sources = [workload.source for workload in WORKLOADS.values()]
-    declared = {source.pipeline for source in sources if isinstance(source, Source)}
-    assert not declared & set(CLASSES)

@@ -15,13 +15,14 @@ from huggingface_hub.utils._paths import filter_repo_objects
 
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.measuring.observation import observe
-from fixtures.scenarios import chosen_workloads, find_scenario, find_workload
+from fixtures.scenarios import chosen_workloads, find_workload
 from fixtures.workloads import WORKLOADS, default_workloads
 from fixtures.workloads.base import WorkloadError
 from fixtures.workloads.by_configuration import workload as by_configuration
 from fixtures.workloads.by_configuration.workload import check_weights_of, workload_of_folder
 from fixtures.workloads.twins import SMALL, twin_of
 from tests.support.configurations import write_pipeline
+from tests.support.scenarios import find_scenario
 
 KNOWN = ["sd15", "sdxl", "sd3", "flux", "cogvideox-5b"]
 

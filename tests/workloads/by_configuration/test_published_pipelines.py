@@ -32,8 +32,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in TRIED],
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in TRIED]
 )
 def test_a_published_pipeline_is_answered_or_refused_with_its_reason(
     name: str, tmp_path: Path

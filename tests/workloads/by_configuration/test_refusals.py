@@ -37,10 +37,7 @@ def with_transformer(entry: Any) -> Damage:
 
 
 REFUSED: list[tuple[Damage, str]] = [
-    (
-        of_class("PipelineOfTomorrow"),
-        "has no PipelineOfTomorrow; install a release",
-    ),
+    (of_class("PipelineOfTomorrow"), "has no PipelineOfTomorrow; install a release"),
     (of_class("UNet2DModel"), "holds 'UNet2DModel', which is not a pipeline of diffusers"),
     (
         with_transformer(["diffusers", "TransformerOfTomorrow"]),
@@ -52,10 +49,7 @@ REFUSED: list[tuple[Damage, str]] = [
         "is no model, scheduler, tokenizer or processor",
     ),
     (with_transformer("diffusers"), "is not a class"),
-    (
-        changed(INDEX, vae=[None, None]),
-        f"has no vae in {INDEX}, which a PixArtAlphaPipeline needs",
-    ),
+    (changed(INDEX, vae=[None, None]), f"has no vae in {INDEX}, which a PixArtAlphaPipeline needs"),
     (lambda folder: shutil.rmtree(folder / "vae"), "has no folder vae/"),
     (
         changed(CONFIG, quantization_config={"load_in_4bit": True}),

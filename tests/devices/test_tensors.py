@@ -1,4 +1,4 @@
-"""What quantized weights take: their parts, and not the size that they stand for."""
+"""Tensors are found as torch's own pytree finds them; what each takes are its parts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils._pytree import tree_leaves, tree_map
 
-from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.ledger import StorageLedger, resident_tensors
-from fixtures.devices.storages import stored_bytes, stored_tensors
+from fixtures.devices.tensors import leaves, mapped, stored_bytes, stored_tensors, tensors_in
 from fixtures.records.run import WHOLE
 from tests.support.packed import Packed, pack
 
@@ -76,13 +78,29 @@ def test_the_ledger_counts_the_parts_of_weights_and_of_results(layer: torch.nn.L
     assert stored_bytes(copied) == PACKED_BYTES
 
 
-def test_each_part_of_a_weight_gets_another_place(layer: torch.nn.Linear) -> None:
-    pipeline = pipeline_of(pack(layer))
-    inputs = torch.rand(2, COLUMNS)
-    with torch.no_grad():
-        before = layer(inputs)
-        places = [part.data_ptr() for part in stored_tensors(layer.weight)]
-        CpuDevice().randomise_layout(pipeline)
-        moved = [part.data_ptr() for part in stored_tensors(layer.weight)]
-        assert all(before != now for before, now in zip(places, moved, strict=True))
-        assert torch.equal(layer(inputs), before)
+# Among an operation's arguments
+
+LEAVES = st.none() | st.integers() | st.text(max_size=3)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_they_are_walked_as_torch_walks_them(value: Any) -> None:
+    assert leaves(value) == tree_leaves(value)
+    assert mapped(repr, value) == tree_map(repr, value)
+
+
+def test_tensors_are_found_and_named_tuples_keep_their_type() -> None:
+    ones, most = torch.ones(2), torch.max(torch.eye(3), dim=0)
+    assert tensors_in([ones, 3], {"x": (ones,)}, most) == [ones, ones, *most]
+    doubled = mapped(lambda tensor: tensor * 2, most)
+    assert type(doubled) is type(most)
+    assert doubled.values.tolist() == [2, 2, 2]
