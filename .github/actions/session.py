@@ -28,7 +28,7 @@ CPU_WHEELS = {
 
 
 def caches() -> Path:
-    """Where `compare` makes its environments, and here those of nox and uv's cache are, too."""
+    """Where the environments of nox and uv's cache are, which has those of comparisons."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "diffusers-perf")
 
 

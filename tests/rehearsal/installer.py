@@ -22,18 +22,21 @@ SITE = Path(__file__).with_name("site")
 
 def install_nothing(environments: ModuleType) -> None:
     """Let uv make environments, and lead them here for their packages."""
-    uv: Callable[..., None] = environments.uv
+    uv: Callable[..., str] = environments.uv
 
-    def call(*arguments: str) -> None:
-        if arguments[:2] != ("pip", "install"):
-            uv(*arguments)
-            return
-        python = Path(arguments[arguments.index("--python") + 1])
+    def call(*arguments: str) -> str:
+        if arguments[0] == "venv":
+            return uv(*arguments)
+        if arguments[:2] == ("pip", "compile"):
+            asked, lock = (Path(arguments[at]) for at in (-5, -1))
+            lock.write_text(asked.read_text(encoding="utf-8"), encoding="utf-8")
+            return ""
+        lock = Path(arguments[arguments.index("--with-requirements") + 1])
         lines = [f"import site; site.addsitedir({folder!r})" for folder in site.getsitepackages()]
-        if SLOWER in arguments:
+        if SLOWER in lock.read_text(encoding="utf-8"):
             lines.append(f"import os; os.environ[{SLOW!r}] = {SLOWED!r}")
-        (folder,) = python.parent.parent.glob("lib/*/site-packages")
         text = os.linesep.join([*lines, str(SITE), ""])
-        (folder / "rehearsal.pth").write_text(text, encoding="utf-8")
+        (lock.parent / "rehearsal.pth").write_text(text, encoding="utf-8")
+        return str(lock.parent)
 
     environments.uv = call  # type: ignore[attr-defined]

@@ -75,6 +75,5 @@ def without_an_index(patch: pytest.MonkeyPatch, folder: Path) -> None:
     nothing = folder / "pyproject.toml"
     nothing.write_text("[project]\nname = 'nothing'\nversion = '1'\n")
     patch.setattr(environments, "PROJECT", nothing)
-    patch.setattr(environments, "CACHE", folder / "cache")
     for name, value in (("CACHE_DIR", str(folder / "uv")), ("OFFLINE", "1"), ("NO_INDEX", "1")):
         patch.setenv(f"UV_{name}", value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,26 +17,34 @@ REQUIREMENTS = Requirements.parse(["diffusers==0.36.0"])
 
 
 class FakeUv:
-    """Notes what it is asked to run; fails where told."""
+    """Notes what it is asked to run, and makes as little of it as is read; fails where told."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.asked: dict[str, str] = {}
         self.fails = "nothing"
+        self.lock = ""
 
     def __call__(self, *command: str) -> subprocess.CompletedProcess[str]:
-        words = " ".join(command[1:])
+        words = " ".join(command[2:])  # without --quiet
         if "config list" in words:
             return subprocess.CompletedProcess(command, 0, "global.find-links='/tmp'\n", "")
-        self.asked.append(words)
-        failed = words.startswith(self.fails)
-        return subprocess.CompletedProcess(command, int(failed), "", "error: no\n  such release")
+        if words.startswith(self.fails):
+            return subprocess.CompletedProcess(command, 1, "", "error: no\n  such release")
+        self.asked[words.partition(" --")[0]] = words
+        if words.startswith("venv"):
+            Path(command[-1], "lib", "python", "site-packages").mkdir(parents=True)
+        elif words.startswith("pip compile"):
+            Path(command[-1]).write_text("numpy==2\ndiffusers @ https://example.com/main.zip\n")
+        elif words.startswith("tool"):
+            self.lock = Path(command[command.index("--with-requirements") + 1]).read_text()
+        return subprocess.CompletedProcess(command, 0, "/cached/packages\n", "")
 
 
 @pytest.fixture
 def uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeUv:
     fake = FakeUv()
     monkeypatch.setattr(environments, "_run", fake)
-    monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return fake
 
 
@@ -44,12 +53,14 @@ def test_an_environment_has_the_constraints_and_the_indexes_of_pip_and_is_gone_a
 ) -> None:
     with environment(REQUIREMENTS) as python:
         folder = python.parent.parent
-        held = (folder / "constraints.txt").read_text()
+        held, asked = ((folder / f"{name}.txt").read_text() for name in ("constraints", "asked"))
+        (linked,) = folder.glob("lib/*/site-packages/*.pth")
+        assert linked.read_text() == "import site; site.addsitedir('/cached/packages')\n"
     assert not folder.exists()
-    assert [words.split()[0] for words in uv.asked] == ["venv", "pip"]
-    assert "diffusers==0.36.0" in uv.asked[1]
-    assert "--find-links /tmp " in uv.asked[1]
-    assert "--reinstall-package" not in uv.asked[1]
+    assert [*uv.asked] == ["venv", "pip compile", "tool run"]
+    for resolves in ("pip compile", "tool run"):
+        assert "--find-links /tmp " in uv.asked[resolves]
+    assert asked == "diffusers==0.36.0\n"
     assert "numpy==" in held
     assert "transformers==" not in held
 
@@ -57,10 +68,11 @@ def test_an_environment_has_the_constraints_and_the_indexes_of_pip_and_is_gone_a
 def test_what_lies_at_an_address_is_not_taken_from_uvs_cache(uv: FakeUv, tmp_path: Path) -> None:
     for word in (str(checkout(tmp_path / "mine")), "diffusers @ https://example.com/main.zip"):
         with environment(Requirements.parse([word])):
-            assert "--reinstall-package diffusers" in uv.asked[-1]
+            assert uv.lock == "numpy==2\n"
+            assert "--no-deps --reinstall-package diffusers" in uv.asked.pop("pip install")
 
 
-@pytest.mark.parametrize("fails", ["venv", "pip install"])
+@pytest.mark.parametrize("fails", ["venv", "pip compile", "tool run"])
 def test_what_cannot_be_installed_is_one_sentence(uv: FakeUv, fails: str, tmp_path: Path) -> None:
     uv.fails = fails
     with (
@@ -68,13 +80,15 @@ def test_what_cannot_be_installed_is_one_sentence(uv: FakeUv, fails: str, tmp_pa
         environment(REQUIREMENTS),
     ):
         pytest.fail("it was made")
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_named(uv: FakeUv, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("")
+def test_a_folder_that_cannot_be_made_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with (
-        pytest.raises(InstallationError, match=r"can be made in .*set XDG_CACHE_HOME"),
+        pytest.raises(InstallationError, match=r"can be made .*set TMPDIR"),
         environment(REQUIREMENTS),
     ):
         pytest.fail("it was made")
