@@ -201,10 +201,7 @@ def test_a_pipeline_whose_later_calls_do_more_is_a_fault(lacks: dict[str, str]) 
     numbers = itertools.count(1)
 
     def tell() -> Counts:
-        """The second call and every further one clone once more, and wake the text encoder.
-
-        What the pipeline itself clones, a scheduler that it copies, is no fault.
-        """
+        """Each further call clones once more; the second wakes the text encoder."""
         number = next(numbers)
         operations = {"aten::mm in Linear": 9, "aten::clone in the pipeline": number}
         return counted(
