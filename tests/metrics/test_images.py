@@ -5,7 +5,7 @@ from __future__ import annotations
 import colorsys
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +97,6 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
     assert of(1e-9, exact).outcome is Outcome.REGRESSION
 
 
-def test_the_fields_of_a_limit_are_the_measures() -> None:
-    assert LIMIT.keys() == MEASURES.keys()
-    assert {field.name for field in fields(Likeness)} == {*MEASURES, "ssim"}
-
-
 def test_the_measure_that_is_furthest_beyond_speaks_and_the_others_are_named() -> None:
     images = [EQUAL, Likeness(0.5, 3 / 255, 1 / 255, 0.5, 0.01), replace(EQUAL, largest=2 / 255)]
     verdict = judge_likeness(case(), images, LIMIT, STORED)
@@ -153,27 +148,15 @@ def hue_turned(images: Images) -> Images:
     return np.array(turned, images.dtype).reshape(images.shape)
 
 
-def half_brighter(images: Images) -> Images:
-    images[:, :, : images.shape[2] // 2] *= 1.05
-    return images
-
-
 def with_block(images: Images) -> Images:
     images[:, 40:48, 40:48] = 1.0
     return images
 
 
-def with_column(images: Images) -> Images:
-    images[:, :, 20] = 0.0
-    return images
-
-
 DAMAGES: dict[str, tuple[Callable[[Images], Images], float]] = {
     "hue + 5 degrees": (hue_turned, 0.99),
-    "half of it 5 % brighter": (half_brighter, 0.99),
     "blue 10 % down": (lambda images: images * np.array([1, 1, 0.9], np.float32), 0.99),
     "8 x 8 white pixels": (with_block, 0.98),
-    "a black column": (with_column, 0.95),
 }
 """Each with the SSIM that it leaves, at least."""
 

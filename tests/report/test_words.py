@@ -1,25 +1,11 @@
-"""Numbers and nouns agree, and each reason is given once."""
+"""Each reason is given once."""
 
 from __future__ import annotations
-
-import pytest
 
 from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.table import not_judged
-from fixtures.verdicts.quantity import counted
 from tests.support.runs import scenario_record, verdict
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(0, "0 scenarios"), (1, "1 scenario"), (2, "2 scenarios"), (1000, "1,000 scenarios")],
-)
-def test_a_noun_agrees_with_its_number(number: int, words: str) -> None:
-    assert counted(number, "scenario") == words
-    assert counted(number, "process") == words.replace("scenarios", "processes").replace(
-        "scenario", "process"
-    )
 
 
 def test_a_reason_that_differs_by_its_command_alone_is_given_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -124,6 +125,12 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
 Observer = Callable[[Scenario, Device], Observation]
 
 
+def running(answer: Callable[[], Any]) -> Any:
+    """A task that is done when it is asked."""
+    ask: Any = lambda question, expected: answer()  # noqa: E731
+    return SimpleNamespace(ask=ask, channel=SimpleNamespace(poll=bool), close=lambda: None)
+
+
 @dataclass
 class InProcess:
     """A worker that does what it is asked in this process."""
@@ -131,10 +138,13 @@ class InProcess:
     device: Device
     observer: Observer
 
+    def begin(self, action: str, scenario: Scenario) -> Any:
+        """What answers with an observation."""
+        assert action == "observe"
+        return running(partial(self.observer, scenario, self.device))
+
     def ask(self, action: str, expected: type, scenario: Scenario) -> Any:
-        """An observation, or a file of images."""
-        if action == "observe":
-            return self.observer(scenario, self.device)
+        """A file of images."""
         assert action == "draw frozen"
         file = io.BytesIO()
         np.save(file, draw_frozen(scenario, self.device))

@@ -75,5 +75,6 @@ def without_an_index(patch: pytest.MonkeyPatch, folder: Path) -> None:
     nothing = folder / "pyproject.toml"
     nothing.write_text("[project]\nname = 'nothing'\nversion = '1'\n")
     patch.setattr(environments, "PROJECT", nothing)
-    for name, value in (("CACHE_DIR", str(folder / "uv")), ("OFFLINE", "1"), ("NO_INDEX", "1")):
+    patch.setenv("UV_CACHE_DIR", str(folder / "uv"))
+    for name, value in {"OFFLINE": "1", "NO_INDEX": "1", "VENV_SEED": "0"}.items():
         patch.setenv(f"UV_{name}", value)

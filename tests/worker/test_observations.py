@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from fixtures.scenarios import Scenario
 from fixtures.verdicts import likeness as likeness_module
 from fixtures.verdicts.likeness import has_flip, likeness
 from fixtures.worker import observations as observations_module
-from fixtures.worker.observations import keep_images, record_likeness
+from fixtures.worker.client import Worker as Client
+from fixtures.worker.observations import Observations, keep_images, record_likeness
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import (
     IMAGES,
@@ -25,7 +28,9 @@ from tests.support.fake_scenarios import (
     fake_scenario,
     observation,
     observations_on,
+    running,
 )
+from tests.support.scenarios import find_scenario
 
 needs_flip = pytest.mark.skipif(not has_flip(), reason="flip-evaluator is not installed")
 OTHER = IMAGES.copy()
@@ -210,6 +215,34 @@ def test_an_observation_is_made_once_and_what_failed_fails_again_but_for_an_inte
         with pytest.raises(KeyboardInterrupt):
             observations.active(stopped)
     assert made == ["fake-broken", "fake-sound", "fake-stopped", "fake-stopped"]
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_what_comes_next_runs_beside_if_it_is_of_the_same_workload(*, refuses: bool) -> None:
+    log: list[str] = []
+    first, second = (find_scenario("sd15", name) for name in ("fp32", "fp16"))
+    last = find_scenario("sdxl", "fp32")
+
+    class Worker:
+        limit_s = 1.0
+
+        def begin(self, action: str, scenario: Scenario) -> Any:
+            log.append(f"begin {scenario.id}")
+            if refuses and len(log) == 2:
+                raise ScenarioError(scenario.id, Outcome.BROKEN, "its worker ended")
+            return running(partial(self.answer, scenario.id))
+
+        def answer(self, name: str) -> Observation:
+            log.append(f"ask {name}")
+            return observation(name)
+
+    observations = Observations(FakeDevice(), cast(Client, Worker()), {first: second, second: last})
+    for scenario in (first, second, last, first):
+        assert observations.active(scenario).scenario == scenario.id
+        observations.settle()
+    beside = ["begin sd15-fp32", "begin sd15-fp16", "ask sd15-fp32"]
+    assert log[:-3] == [*beside, *beside[1 : 1 + refuses]]
+    assert log[-3:] == ["ask sd15-fp16", "begin sdxl-fp32", "ask sdxl-fp32"]
 
 
 def test_a_technique_that_is_not_in_effect_is_not_active_and_has_drawn_nothing() -> None:

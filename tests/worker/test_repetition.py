@@ -154,7 +154,7 @@ def test_every_cause_is_named_with_its_figures_and_no_other(
 @pytest.mark.parametrize(
     ("taken", "remedy"),
     [
-        (2, f"allow up to {MAX_SAMPLES - 2} samples more: --perf-budget {12 * (MAX_SAMPLES - 2)}"),
+        (2, f"allow {MAX_SAMPLES - 2} samples more: --perf-budget {12 * (MAX_SAMPLES - 2)}"),
         (MAX_SAMPLES - 1, "allow 1 sample more: --perf-budget 12"),
         (MAX_SAMPLES, "add a session to the baseline: nox -s refresh"),
     ],
