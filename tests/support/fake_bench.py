@@ -21,7 +21,6 @@ import io
 import os
 import time
 import zlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ from fixtures.scenarios import Scenario
 from fixtures.worker.protocol import Facts
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import IMAGES, observation, running
+from tests.support.fake_scenarios import IMAGES, AnswersAtOnce, observation
 from tests.support.fake_timed import FakeTimed
 
 KEY = "fake"
@@ -128,10 +127,8 @@ def compiled(scenario: Scenario) -> Counts:
     raise NotImplementedError
 
 
-class _Worker:
+class _Worker(AnswersAtOnce):
     """A worker that measures nothing."""
-
-    limit_s = 1.0
 
     def __init__(self, settings: object) -> None:
         pass
@@ -145,12 +142,7 @@ class _Worker:
             np.save(file, IMAGES[:1])
             file.seek(0)
             return file
-        assert action == "compile"
-        return compiled(*asked)
-
-    def begin(self, action: str, scenario: Scenario) -> Any:
-        """What answers with an observation."""
-        return running(partial(_observe, scenario))
+        return {"observe": _observe, "compile": compiled}[action](*asked)
 
     def close(self) -> None:
         """Nothing to end."""

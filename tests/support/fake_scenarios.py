@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -125,26 +124,32 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
 Observer = Callable[[Scenario, Device], Observation]
 
 
-def running(answer: Callable[[], Any]) -> Any:
-    """A task that is done when it is asked."""
-    ask: Any = lambda question, expected: answer()  # noqa: E731
-    return SimpleNamespace(ask=ask, channel=SimpleNamespace(poll=bool), close=lambda: None)
+class AnswersAtOnce:
+    """A worker whose tasks are done when they are asked; `ask` does them."""
+
+    limit_s = 1.0
+
+    def begin(self, action: Any, scenario: Scenario) -> Any:
+        """A task, as its client sees it."""
+        mine: Any = self
+        return SimpleNamespace(
+            ask=lambda _, expected: mine.ask(action, expected, scenario),
+            channel=SimpleNamespace(poll=bool),
+            close=lambda: None,
+        )
 
 
 @dataclass
-class InProcess:
+class InProcess(AnswersAtOnce):
     """A worker that does what it is asked in this process."""
 
     device: Device
     observer: Observer
 
-    def begin(self, action: str, scenario: Scenario) -> Any:
-        """What answers with an observation."""
-        assert action == "observe"
-        return running(partial(self.observer, scenario, self.device))
-
     def ask(self, action: str, expected: type, scenario: Scenario) -> Any:
-        """A file of images."""
+        """An observation, or a file of images."""
+        if action == "observe":
+            return self.observer(scenario, self.device)
         assert action == "draw frozen"
         file = io.BytesIO()
         np.save(file, draw_frozen(scenario, self.device))

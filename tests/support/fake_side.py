@@ -27,7 +27,7 @@ from fixtures.settings import Settings
 from fixtures.worker.protocol import Facts
 from tests.support.counting import counted, host_calls
 from tests.support.fake_device import FakeDevice
-from tests.support.fake_scenarios import observation
+from tests.support.fake_scenarios import AnswersAtOnce, observation
 from tests.support.fake_timed import FakeTimed
 from tests.support.runs import MIB
 
@@ -46,7 +46,7 @@ UNUSABLE = {
 }
 
 
-class FakeWorker:
+class FakeWorker(AnswersAtOnce):
     """A `Worker` of one kind, as which each scenario `bf16` turns out."""
 
     def __init__(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -24,11 +23,11 @@ from fixtures.worker.observations import Observations, keep_images, record_liken
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import (
     IMAGES,
+    AnswersAtOnce,
     FakeScenario,
     fake_scenario,
     observation,
     observations_on,
-    running,
 )
 from tests.support.scenarios import find_scenario
 
@@ -223,18 +222,16 @@ def test_what_comes_next_runs_beside_if_it_is_of_the_same_workload(*, refuses: b
     first, second = (find_scenario("sd15", name) for name in ("fp32", "fp16"))
     last = find_scenario("sdxl", "fp32")
 
-    class Worker:
-        limit_s = 1.0
-
+    class Worker(AnswersAtOnce):
         def begin(self, action: str, scenario: Scenario) -> Any:
             log.append(f"begin {scenario.id}")
             if refuses and len(log) == 2:
                 raise ScenarioError(scenario.id, Outcome.BROKEN, "its worker ended")
-            return running(partial(self.answer, scenario.id))
+            return super().begin(action, scenario)
 
-        def answer(self, name: str) -> Observation:
-            log.append(f"ask {name}")
-            return observation(name)
+        def ask(self, action: str, expected: type, scenario: Scenario) -> Observation:
+            log.append(f"ask {scenario.id}")
+            return observation(scenario.id)
 
     observations = Observations(FakeDevice(), cast(Client, Worker()), {first: second, second: last})
     for scenario in (first, second, last, first):

@@ -30,6 +30,7 @@ from fixtures.worker.sampling import time_pair
 from fixtures.workloads import WORKLOADS
 from fixtures.workloads.twins import twin_of
 from tests.support.answers import answer_to
+from tests.support.fake_scenarios import AnswersAtOnce
 from tests.support.patched_python import command as patched_command
 from tests.support.patched_python import copying
 from tests.support.scenarios import find_scenario
@@ -77,7 +78,7 @@ CHANGES: dict[str, list[tuple[type, str, Any]]] = {
 }
 
 
-class WorkerHere:
+class WorkerHere(AnswersAtOnce):
     """A worker in this process, whose diffusers has the change that it is named after."""
 
     both = threading.Lock()
