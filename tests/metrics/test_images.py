@@ -5,7 +5,7 @@ from __future__ import annotations
 import colorsys
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,11 @@ def test_each_measure_is_judged_by_its_own_limit(measure: str) -> None:
     exact = {**LIMIT, measure: 0.0}
     assert of(0.0, exact).outcome is Outcome.PASS
     assert of(1e-9, exact).outcome is Outcome.REGRESSION
+
+
+def test_the_fields_of_a_limit_are_the_measures() -> None:
+    assert LIMIT.keys() == MEASURES.keys()
+    assert {field.name for field in fields(Likeness)} == {*MEASURES, "ssim"}
 
 
 def test_the_measure_that_is_furthest_beyond_speaks_and_the_others_are_named() -> None:

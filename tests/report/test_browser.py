@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,20 +15,29 @@ from fixtures.records.images import encoded
 from fixtures.report.comparison import Comparison
 from fixtures.report.page import page
 from tests.report.test_page import REFRESH, fp16, illustrated_run
-from tests.support.browser import FOUND, MISSING, chromium
 from tests.support.runs import run_record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+MISSING = "no Chromium on the PATH: install it with 'apt-get install chromium'"
+FLAGS = [
+    *("--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
 pytestmark = [pytest.mark.long, pytest.mark.skipif(FOUND is None, reason=MISSING)]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with chromium() as launched:
+    """A headless Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=FOUND, args=FLAGS)
         yield launched
+        launched.close()
 
 
 @contextmanager

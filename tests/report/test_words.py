@@ -1,11 +1,18 @@
-"""Each reason is given once."""
+"""Numbers and nouns agree, and each reason is given once."""
 
 from __future__ import annotations
 
 from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.table import not_judged
+from fixtures.verdicts.quantity import counted
 from tests.support.runs import scenario_record, verdict
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    told = [counted(number, noun) for noun in ("scenario", "process") for number in (0, 1, 2, 1000)]
+    assert told[:4] == ["0 scenarios", "1 scenario", "2 scenarios", "1,000 scenarios"]
+    assert told[4:] == ["0 processes", "1 process", "2 processes", "1,000 processes"]
 
 
 def test_a_reason_that_differs_by_its_command_alone_is_given_once() -> None:

@@ -7,6 +7,7 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
@@ -128,7 +129,10 @@ def test_a_latency_is_sampled_until_it_is_decided_and_then_kept() -> None:
 
 def test_a_sample_is_half_as_long_where_a_further_one_is_forked() -> None:
     bench = Bench()
-    next(bench.measurements.samples(SCENARIO))
+    settled = partial(bench.log.append, "settle")
+    with mock.patch.object(bench.measurements.observations, "settle", settled):
+        next(bench.measurements.samples(SCENARIO))
+    assert bench.log == ["observe vae_tiling", "settle", "sample vae_tiling"]
     bench.measurements.observations.device = FakeDevice(shares_core=True)
     next(bench.measurements.samples(SCENARIO))
     whole, forked = bench.plans

@@ -122,6 +122,7 @@ def test_a_run_that_lost_a_worker_fails_and_says_so(recorded: tuple[Path, str]) 
     result = _run(recorded[0], *TWO, FAKE_CRASH="storybook-bf16")
     assert result.returncode == pytest.ExitCode.TESTS_FAILED, result.stdout
     assert "Figures may be missing: worker gw" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
 
 
 def test_without_xdist_the_suite_runs_as_ever(recorded: tuple[Path, str]) -> None:

@@ -30,7 +30,7 @@ class FakeDevice:
 
     `trace` is what every observed call shows, `counted` what a counting call does. The clock says
     `now_s`, which only the test moves, and each randomisation of a layout by `layout_s`; what was
-    asked of the device is kept in `synchronised`, `released` and `laid_out`.
+    asked of the device is kept in `synchronised` and `laid_out`.
     """
 
     name: str = "cpu"
@@ -50,7 +50,6 @@ class FakeDevice:
     layout_s: float = 0.0
     now_s: float = 0.0
     synchronised: int = 0
-    released: int = 0
     laid_out: list[Any] = field(default_factory=list)
 
     @property
@@ -122,5 +121,4 @@ class FakeDevice:
         return self.counted
 
     def release(self) -> None:
-        """Nothing is held; it is noted."""
-        self.released += 1
+        """Nothing is held."""

@@ -227,7 +227,9 @@ def test_what_comes_next_runs_beside_if_it_is_of_the_same_workload(*, refuses: b
             log.append(f"begin {scenario.id}")
             if refuses and len(log) == 2:
                 raise ScenarioError(scenario.id, Outcome.BROKEN, "its worker ended")
-            return super().begin(action, scenario)
+            task = super().begin(action, scenario)
+            task.channel.poll = lambda limit_s: log.append(f"wait for {scenario.id}, {limit_s} s")
+            return task
 
         def ask(self, action: str, expected: type, scenario: Scenario) -> Observation:
             log.append(f"ask {scenario.id}")
@@ -238,7 +240,7 @@ def test_what_comes_next_runs_beside_if_it_is_of_the_same_workload(*, refuses: b
         assert observations.active(scenario).scenario == scenario.id
         observations.settle()
     beside = ["begin sd15-fp32", "begin sd15-fp16", "ask sd15-fp32"]
-    assert log[:-3] == [*beside, *beside[1 : 1 + refuses]]
+    assert log[:-3] == [*beside, beside[1] if refuses else "wait for sd15-fp16, 1.0 s"]
     assert log[-3:] == ["ask sd15-fp16", "begin sdxl-fp32", "ask sdxl-fp32"]
 
 

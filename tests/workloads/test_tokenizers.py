@@ -22,7 +22,6 @@ from fixtures.workloads.sources import published
 from fixtures.workloads.twins import SMALL
 from tests.support.small_workloads import BY_DEFAULT, small_workload
 
-SENTENCE = ("<pad>", "<eos>", "<bos>")
 QWEN = word_tokenizer(**published("qwen-image")["tokenizer"])
 
 
