@@ -95,6 +95,19 @@ def test_all_tests_of_a_scenario_and_of_those_it_is_compared_with_run_in_one_wor
     assert len(set.union(*workers.values())) == 2
 
 
+def test_a_worker_stays_at_a_workload_as_long_as_there_is_work_of_it(tmp_path: Path) -> None:
+    both = ("--perf-workload", "storybook-dit", "-k", "test_peak_memory")
+    lines = run(tmp_path, *TWO, "-v", *both).stdout.splitlines()
+    ran = [
+        (line[:5], "-dit-" in line) for line in lines if re.match(r"\[gw\d\].*\[storybook", line)
+    ]
+    for worker in ("[gw0]", "[gw1]"):
+        workloads = [is_second for name, is_second in ran if name == worker]
+        changes = sum(a != b for a, b in zip(workloads, workloads[1:], strict=False))
+        assert changes <= 1 < len(workloads)
+    assert len(ran) > 60
+
+
 def test_two_workers_record_what_one_process_records(
     recorded: tuple[Path, str], tmp_path: Path
 ) -> None:
