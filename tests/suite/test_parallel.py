@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_worker_stays_at_a_workload_as_long_as_there_is_work_of_it(tmp_path: P
     ]
     for worker in ("[gw0]", "[gw1]"):
         workloads = [is_second for name, is_second in ran if name == worker]
-        changes = sum(a != b for a, b in zip(workloads, workloads[1:], strict=False))
+        changes = sum(a != b for a, b in pairwise(workloads))
         assert changes <= 1 < len(workloads)
     assert len(ran) > 60
 

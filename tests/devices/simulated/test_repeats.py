@@ -143,6 +143,12 @@ def test_an_operation_that_changes_what_its_argument_is_does_so_again() -> None:
 def test_torch_is_asked_once_but_for_complex_numbers_and_inference_mode() -> None:
     before = ones(3, 5, 7, 9)
     assert asked(EXP, lambda: (before,), 3) == 1
+    norm = aten.native_layer_norm.default, (before, [9], None, None, 1e-5)
+    assert asked(norm[0], lambda: norm[1], 3) == 1
+    outputs = [*repeated(norm[0], *norm, {}), *repeated(norm[0], *norm, {})]
+    assert len({storage_key(output.untyped_storage()) for output in outputs}) == 6
+    attention = aten._scaled_dot_product_flash_attention.default
+    assert asked(attention, lambda: (before, before, before), 3) == 1
     assert asked(EXP, lambda: (ones(2, 5, dtype=torch.complex64),), 2) == 2
     with torch.inference_mode():
         assert asked(EXP, lambda: (before,), 2) == 2
