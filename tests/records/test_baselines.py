@@ -86,6 +86,6 @@ def test_a_wrong_field_is_refused_and_named_in_one_sentence_with_a_remedy(
 def test_the_schema_before_this_one_names_the_command_that_converts_it(tmp_path: Path) -> None:
     path = tmp_path / f"{WORKLOAD}.json"
     path.write_text(spoilt(json.loads(SOUND.text()), ("schema",), 4), encoding="utf-8")
-    command = f"'python -m fixtures.commands.convert {tmp_path}'."
+    command = f"'git show 4fca7a30:fixtures/commands/convert.py | python - {tmp_path}'."
     with pytest.raises(BaselineError, match=f"convert it with {re.escape(command)}$"):
         read_baseline(path, device_key=KEY, workload=WORKLOAD)
