@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fixtures.records import baseline_store
 from fixtures.records.baseline_store import LOCK, BaselineStore
 from fixtures.records.baselines import BaselineError, Entry
-from tests.records.strategies import TEXTS, of_type
+from tests.records.strategies import of_type
 from tests.support.counting import counts
 from tests.support.runs import entry, latency
 
@@ -65,16 +64,6 @@ def stored(tmp_path: Path) -> Path:
 
 
 @WIDE
-@given(entries=st.dictionaries(TEXTS, ENTRIES, min_size=1, max_size=3))
-def test_what_is_written_is_read_again(entries: dict[str, Entry]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        store_with(Path(folder), **entries)
-        baseline = BaselineStore(Path(folder)).baseline(KEY, WORKLOAD)
-        assert baseline is not None
-        assert baseline.scenarios == entries
-
-
-@WIDE
 @given(old=ENTRIES, new=ENTRIES, newer=ENTRIES)
 def test_an_unchanged_entry_stays_as_it_is_to_the_byte(
     old: Entry, new: Entry, newer: Entry
@@ -86,13 +75,6 @@ def test_an_unchanged_entry_stays_as_it_is_to_the_byte(
         store.stage(KEY, WORKLOAD, "other", newer)
         store.commit()
         assert text_of(path, "old") == before
-
-
-def test_the_same_entries_give_the_same_bytes_in_any_order(tmp_path: Path) -> None:
-    old, new = entry(), entry(**OTHER)
-    first = store_with(tmp_path / "a", old=old, new=new).path(KEY, WORKLOAD)
-    second = store_with(tmp_path / "b", new=new, old=old).path(KEY, WORKLOAD)
-    assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_new_entry_is_seen_after_the_commit_and_not_before(stored: Path) -> None:
