@@ -18,7 +18,7 @@ import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
 PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
-BUDGET = {"fixtures": 25_998, "tests": 28_390, "words": 19_560}
+BUDGET = {"fixtures": 25_879, "tests": 28_135, "words": 19_547}
 """Lines of Python in a folder, and words of README, CONTRIBUTING and docs; it only ever falls."""
 WITHOUT_TORCH = ("records", "settings", "verdicts", "metrics", "report")
 RENDERED = ("records", "verdicts", "metrics", "report")
@@ -207,7 +207,6 @@ def test_every_name_in_a_layer_exists() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        ("fixtures.records.counts", "import fixtures.devices.host", "from layer 3 above"),
         ("fixtures.records.counts", "from fixtures import suite", "from layer 11 above"),
         (
             "fixtures.records.counts",
@@ -216,7 +215,6 @@ def test_every_name_in_a_layer_exists() -> None:
         ),
         ("fixtures.verdicts.case", "def f():\n    import torch", "verdicts knows no torch"),
         ("fixtures.settings", "def f():\n    import torch", "settings knows no torch"),
-        ("fixtures.report.page", "def f():\n    import torch", "report knows no torch"),
         (
             "fixtures.report.page",
             "from fixtures.measuring.rounds import Plan",
@@ -237,11 +235,6 @@ def test_every_name_in_a_layer_exists() -> None:
             "fixtures.measuring.rounds",
             "from fixtures.devices.cpu import CpuDevice",
             "fixtures.devices.cpu:",
-        ),
-        (
-            "fixtures.commands.refresh",
-            "from fixtures.suite.judging import Judge",
-            "from layer 11 above",
         ),
     ],
 )

@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import noxfile
+from tests.support.programs import printed
 
 REPOSITORY = Path(__file__).parent.parent
 PYPROJECT = project.load_toml(REPOSITORY / "pyproject.toml")
@@ -247,18 +248,10 @@ def test_a_report_and_lint_install_no_torch() -> None:
 
 def test_a_report_imports_only_what_its_environment_has() -> None:
     report = closure(project.dependency_groups(PYPROJECT, "report"))
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_THE_REPORT],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
     packages = metadata.packages_distributions()
     imported = {
         canonicalize_name(name)
-        for module in json.loads(done.stdout)
+        for module in json.loads(printed(IMPORT_THE_REPORT))
         for name in packages.get(module, ())
     }
     declared = {

@@ -157,13 +157,6 @@ def test_baselines_lie_in_a_folder_which_need_not_be_there_yet(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "shard"), [("1/1", (1, 1)), ("4/4", (4, 4)), ("2/9999", (2, 9999))]
-)
-def test_a_shard_is_a_number_of_so_many(text: str, shard: tuple[int, int]) -> None:
-    assert Settings.parse(given_options(perf_shard=text)).shard == shard
-
-
-@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("latncy=3%", "'latncy' is unknown; did you mean latency?"),

@@ -10,7 +10,7 @@ import torch
 
 from fixtures.devices import DeviceError
 from fixtures.devices.cpu import TOKENIZER_THREADS, CpuDevice
-from tests.devices.programs import printed
+from tests.support.programs import printed
 
 
 @pytest.fixture(autouse=True)

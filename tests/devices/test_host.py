@@ -24,7 +24,7 @@ from fixtures.devices.host import (
     software_versions,
 )
 from fixtures.techniques import CATALOGUE
-from tests.devices.programs import printed
+from tests.support.programs import printed
 
 
 @pytest.fixture(autouse=True)

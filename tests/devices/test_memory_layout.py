@@ -13,8 +13,8 @@ import torch
 from fixtures.devices.cpu import CpuDevice, keep_freed_memory
 from fixtures.techniques import CATALOGUE
 from fixtures.workloads import WORKLOADS
-from tests.devices.programs import printed
 from tests.support.differences import ssim
+from tests.support.programs import printed
 
 BRIEF = replace(WORKLOADS["storybook"], call=replace(WORKLOADS["storybook"].call, steps=1))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,12 +23,12 @@ from fixtures.measuring.recording import fingerprint
 from fixtures.measuring.timed import FrozenOnAccelerator
 from fixtures.metrics.images import FROZEN_DIFFERENCE
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.settings import REPOSITORY
 from fixtures.workloads import WORKLOADS, WorkloadError
 from fixtures.workloads.storybook import CALL, FROZEN, PIPELINE_FOLDER
 from tests.support.differences import largest_difference
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observations_on
+from tests.support.programs import printed
 from tests.support.scenarios import find_scenario
 
 CPU = torch.device("cpu")
@@ -73,15 +71,7 @@ print([name for name in {UNDER_TEST!r} if name in sys.modules])
 
 
 def test_a_process_that_draws_loads_nothing_of_what_is_under_test() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert done.stdout.splitlines() == ["[]", "['accelerate']"]
+    assert printed(PROGRAM).splitlines() == ["[]", "['accelerate']"]
 
 
 # Memory

@@ -45,7 +45,7 @@ def test_there_are_baselines_in_this_repository() -> None:
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        ("schema", 2, "has schema 2, this suite reads 4"),
+        ("schema", 2, "has schema 2, this suite reads 5"),
         ("device", "nvidia-h200", "was recorded on device 'nvidia-h200', not on 'cpu'"),
         ("workload", "sd15", "holds workload 'sd15', not 'storybook'"),
         ("surprise", 1, "is not a baseline: at surprise"),
@@ -61,7 +61,7 @@ def test_there_are_baselines_in_this_repository() -> None:
         ),
         ("scenarios/fp16/latency/0/ratios/1", -0.5, "at scenarios.fp16.latency.0.ratios.1"),
         ("scenarios/fp16/component_peak_bytes/whole", 0, "fp16.component_peak_bytes.whole"),
-        ("scenarios/fp16/differences", ["https://x/y.webp"], "at scenarios.fp16.differences.0"),
+        ("scenarios/fp16/images", ["https://x/y.webp"], "at scenarios.fp16.images.0"),
         ("scenarios/fp16/ssim", 1.5, "at scenarios.fp16.ssim"),
         ("scenarios/fp16/ssim", "NaN", "at scenarios.fp16.ssim"),
     ],
@@ -85,7 +85,7 @@ def test_a_wrong_field_is_refused_and_named_in_one_sentence_with_a_remedy(
 
 def test_the_schema_before_this_one_names_the_command_that_converts_it(tmp_path: Path) -> None:
     path = tmp_path / f"{WORKLOAD}.json"
-    path.write_text(spoilt(json.loads(SOUND.text()), ("schema",), 3), encoding="utf-8")
-    command = f"'git show 8e25f07:fixtures/commands/convert.py | python - {tmp_path}'."
+    path.write_text(spoilt(json.loads(SOUND.text()), ("schema",), 4), encoding="utf-8")
+    command = f"'git show 4fca7a30:fixtures/commands/convert.py | python - {tmp_path}'."
     with pytest.raises(BaselineError, match=f"convert it with {re.escape(command)}$"):
         read_baseline(path, device_key=KEY, workload=WORKLOAD)

@@ -21,12 +21,9 @@ from fixtures.records.images import (
     PREFIX,
     STORED_SIDE_PX,
     Images,
-    as_bytes,
     as_stored,
     decoded,
-    decoded_difference,
     encoded,
-    encoded_difference,
 )
 from fixtures.records.run import RESULTS
 from tests.support.runs import run_record, scenario_record
@@ -94,42 +91,6 @@ def test_a_large_image_is_averaged_down_by_a_whole_factor(factor: int) -> None:
     assert np.array_equal(as_stored(stored), stored)
     one_more = np.zeros((1, STORED_SIDE_PX + 1, 8, 3))
     assert as_stored(one_more).shape == (1, STORED_SIDE_PX // 2, 4, 3)
-
-
-def two_batches() -> st.SearchStrategy[tuple[Images, Images]]:
-    """Two of the same shape."""
-    return batches().flatmap(
-        lambda batch: st.tuples(
-            st.just(batch),
-            arrays(np.uint8, batch.shape).map(lambda other: other.astype(np.float32) / 255),
-        )
-    )
-
-
-@WIDE
-@given(pair=two_batches())
-def test_an_image_comes_back_from_its_difference_as_it_was(pair: tuple[Images, Images]) -> None:
-    images, reference = pair
-    decoded_images = decoded_difference(encoded_difference(images, reference), reference)
-    assert decoded_images.dtype == np.float32
-    assert np.array_equal(decoded_images, images)
-
-
-def test_a_difference_is_of_eight_bits_on_both_sides_and_of_equal_images_next_to_nothing() -> None:
-    images, reference = np.random.default_rng(0).random((2, 1, 64, 64, 3))
-    uris = encoded_difference(images, reference)
-    assert np.array_equal(as_bytes(decoded_difference(uris, reference)), as_bytes(images))
-    (none,) = encoded_difference(images, images)
-    assert len(none) < 150 < len(uris[0]) / 10
-
-
-@pytest.mark.parametrize("other", [GREY[:1], GREY[:, :16]], ids=["fewer", "smaller"])
-def test_a_difference_from_other_images_than_fp32_s_is_refused(other: Images) -> None:
-    uris = encoded_difference(GREY, GREY)
-    with pytest.raises(ValueError, match=r"have shape \(2, 32, 48, 3\), fp32's images \("):
-        decoded_difference(uris, other)
-    with pytest.raises(ValueError, match="cannot be read"):
-        decoded_difference([f"{PREFIX}AAAA"], GREY)
 
 
 # What is no image

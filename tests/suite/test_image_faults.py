@@ -18,7 +18,7 @@ from fixtures.devices.phases import denoiser
 from fixtures.measuring.observation import Observation
 from fixtures.metrics import images as image_metric
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.records.images import Images
+from fixtures.records.images import Images, decoded
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.scenarios import Scenario
@@ -66,16 +66,18 @@ class Fault:
         device = open_device("cpu")
         name, _, technique = self.scenario.rpartition("-")
         scenario = find_scenario(name, technique)
+        entry = STORE.entry("cpu", name, technique)
+        assert entry
         record = ScenarioRecord(scenario.id, name, technique, "family")
         record_likeness(
             record,
             scenario,
             observations_on(device, self.observed),
-            lambda scenario: STORE.images("cpu", scenario.stored_as, scenario.technique.id),
+            lambda _: decoded(entry.images),
         )
         case = Case(
             scenario.id,
-            STORE.entry("cpu", name, technique),
+            entry,
             {},
             min_ssim=scenario.technique.min_ssim_on(name),
             harmless=scenario.harmless("cpu"),
