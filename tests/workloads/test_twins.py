@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, wraps
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -253,11 +254,11 @@ def test_weights_are_drawn_by_name_and_none_is_negligible() -> None:
     assert pipeline.vae.decoder.conv_norm_out.bias.abs().max() > 0.1
     other = torch.nn.Sequential()
     other.first, other.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
-    draw_weights(other, "part")
+    draw_weights(SimpleNamespace(components={"part": other}))
     two = other.second.weight.clone()
     alone = torch.nn.Sequential()
     alone.second = torch.nn.Linear(4, 4)
-    draw_weights(alone, "part")
+    draw_weights(SimpleNamespace(components={"part": alone}))
     assert torch.equal(alone.second.weight, two)
     assert not torch.equal(other.first.weight, two)
 
@@ -275,5 +276,5 @@ def test_a_release_without_a_class_is_unsupported_in_words(lacking: dict[str, An
 
 def test_a_parameter_is_named_with_its_component_and_shape() -> None:
     names = parameter_names(twin_of("sd15").load(torch.float32))
-    assert "unet.conv_in.weight (32, 4, 3, 3)" in names
-    assert "text_encoder.encoder.layers.0.mlp.fc1.bias (64,)" in names  # of transformers 4, too
+    assert "unet/conv_in.weight (32, 4, 3, 3)" in names
+    assert "text_encoder/encoder.layers.0.mlp.fc1.bias (64,)" in names  # of transformers 4, too
