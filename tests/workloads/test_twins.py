@@ -23,6 +23,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS
 from fixtures.workloads.twins import (
     CALLS,
+    EMBEDDED,
     LEFT_OUT,
     LONG,
     SHORT,
@@ -175,9 +176,9 @@ def guidance_off(twin: Twin, pipeline: Any) -> Twin:
 
 @cache
 def made(name: str) -> tuple[Twin, Any]:
-    """A twin that draws its last call alone, of two prompts where it can, and a pipeline."""
+    """A twin that draws its last prompts alone, two where it can, and a pipeline."""
     twin = twin_of(name)
-    called = list(twin.calls)[-1]
+    called = list(twin.calls)[-2]
     return replace(twin, calls={called: twin.calls[called]}), twin.load(torch.float32)
 
 
@@ -234,6 +235,33 @@ def test_pictures_of_each_prompt_and_generators_are_those_that_were_asked_for(na
         assert (max(each.share for each in differences(of_each, single)) < ROUNDING) == alike
     same = computed(own, seeds=(1, 1))
     assert max(each.share for each in differences(computed(own), same)) > 3 * ROUNDING
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_embeddings_draw_what_their_prompts_draw_where_a_pipeline_takes_them(name: str) -> None:
+    twin, pipeline = made(name)
+    call = type(pipeline).__call__
+
+    @wraps(call)
+    def refusing(self: Any, **options: Any) -> Any:
+        if "prompt_embeds" in options:
+            raise ValueError("no embeddings")
+        return call(self, **options)
+
+    def computed(by: Any) -> list[dict[str, Any]]:
+        """What the call of prompts computes, and what that of embeddings does."""
+        with one_thread(), mock.patch.object(type(pipeline), "__call__", by):
+            values = replace(twin, calls={**twin.calls, EMBEDDED: {}}).computed(pipeline)
+        parts = {key.rpartition(", ")[::2]: array for key, array in values.items()}
+        return [
+            {part: array for (of, part), array in parts.items() if (of == EMBEDDED) == embedded}
+            for embedded in (False, True)
+        ]
+
+    prompts, embeddings = computed(call)
+    assert [each.share for each in differences(prompts, embeddings)] == [0.0] * len(prompts)
+    assert computed(refusing)[1] == {"raised": "ValueError: no embeddings"}
+    assert computed(lambda self, **options: call(self, **options))[1] == {}
 
 
 def test_a_call_of_several_that_fails_leaves_what_it_raised_and_one_of_one_raises() -> None:
