@@ -132,8 +132,14 @@ def measure(session: nox.Session, *arguments: str) -> None:
     python = session.cache_dir / SHARED_PYTHON
     if not python.is_file():
         session.error("there is no environment to measure in; create it with: nox -s environment")
-    # Otherwise nox dies of it, and what it runs goes on.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def interrupted(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    # Otherwise nox dies of SIGTERM or a second Ctrl-C, and what it runs goes on.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
     session.run(
         *(python.read_text(), *arguments),
         # nox kills half a second after Ctrl-C what has not written its report by then.

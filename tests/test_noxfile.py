@@ -6,8 +6,10 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -200,8 +202,9 @@ def test_sessions_share_what_one_or_a_user_installed_until_requirements_change(
 
 
 @pytest.mark.long
-def test_a_terminated_session_ends_what_it_runs_as_ctrl_c_does(toy: Project) -> None:
-    """nox dies of SIGTERM and what it runs goes on; of Ctrl-C it is killed after half a second."""
+@pytest.mark.parametrize("twice", [False, True], ids=["SIGTERM", "Ctrl-C twice"])
+def test_a_session_that_is_ended_ends_what_it_runs(toy: Project, *, twice: bool) -> None:
+    """nox dies of both and what it runs goes on, or is killed after half a second."""
     toy.nox("-s", "perf")
     ends = "try: time.sleep(60)\nexcept KeyboardInterrupt: time.sleep(2); print('in order')\n"
     (toy.folder / "pytest" / "__main__.py").write_text(
@@ -218,7 +221,9 @@ def test_a_terminated_session_ends_what_it_runs_as_ctrl_c_does(toy: Project) -> 
     ) as nox:
         assert nox.stdout is not None
         next(line for line in nox.stdout if line == "started\n")
-        nox.terminate()
+        for number in (signal.SIGINT, signal.SIGINT) if twice else (signal.SIGTERM,):
+            nox.send_signal(number)
+            time.sleep(0.5)
         assert "in order" in nox.communicate(timeout=300)[0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fixtures.metrics import values
-from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, values_beside
+from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, matched, values_beside
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.report.comparison import texts_of
 from fixtures.verdicts.case import SideCase
@@ -100,8 +100,11 @@ def test_what_is_not_finite_equals_nothing_but_the_same_infinity() -> None:
 def test_other_parameters_explain_a_difference_and_nothing_else(tmp_path: Path) -> None:
     renamed = {**BASE, PARAMETERS: ["a", "c", "d"]}
     assert compared(tmp_path, renamed).outcome is Outcome.PASS
-    for wrong in (further(math.nan), np.zeros_like(STEPS[1]), STEPS[1, :2]):
-        figure = compared(tmp_path, {**renamed, "step 1": STEPS[0] + 1, "step 2": wrong})
+    moved = {**renamed, "step 1": STEPS[0] + 1}
+    wrong = (further(math.nan), np.zeros_like(STEPS[1]), STEPS[1, :2])
+    fewer = {name: array for name, array in moved.items() if name != "step 2"}
+    for head in (*({**moved, "step 2": array} for array in wrong), fewer):
+        figure = compared(tmp_path, head)
         assert figure.outcome is Outcome.REGRESSION
         assert "in step 2" in figure.text
     figure = compared(tmp_path, {**renamed, "step 2": further(1)})
@@ -109,6 +112,17 @@ def test_other_parameters_explain_a_difference_and_nothing_else(tmp_path: Path) 
     assert figure.text == (
         "values not compared: other parameters: base alone has b, head alone has c and 1 more"
     )
+
+
+def test_weights_of_other_names_are_matched_where_their_order_and_shapes_leave_one_way() -> None:
+    base = ["te/a (2, 2)", "te/b (2,)", "vae/a (3,)", "vae/b (2, 2)"]
+    head = ["te/a (2, 2)", "te/c (2,)", "vae/b (2, 2)", "vae/d.e (3,)"]
+    assert matched(base, head) == {"te/c (2,)": "te/b (2,)", "vae/d.e (3,)": "vae/a (3,)"}
+    swapped = ["te/c (2,)", "te/d (2, 2)", *base[2:]]
+    more = [*base, "vae/new (2,)"]
+    elsewhere = [*base[:3], "te/d (2, 2)"]
+    for other in (swapped, more, elsewhere, base):
+        assert matched(base, other) == {}
 
 
 def test_a_constant_has_no_spread_and_what_leaves_it_is_infinitely_far() -> None:

@@ -6,10 +6,6 @@ import contextlib
 import json
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,12 +19,10 @@ from fixtures.worker.protocol import Facts
 from tests.suite.test_judged import run
 from tests.support import fake_bench
 from tests.support.fake_device import FakeDevice
-from tests.support.running import own_environment, run_here, run_suite
+from tests.support.running import run_here, run_suite
 from tests.test_settings import given_options
 
 QUICK = "[storybook-fp32] and test_activation"
-STORED = REPOSITORY / "baselines" / "cpu"
-REFRESH = ("--perf-update-baselines", "--perf-reason", "interrupted")
 
 
 def test_an_option_that_a_run_cannot_have_ends_it_with_a_sentence() -> None:
@@ -167,75 +161,3 @@ def test_weights_of_another_pipeline_are_refused(
         begin(config, FakeDevice())
     assert str(caught.value).startswith(f"{str(tmp_path)!r} ")
     assert sentence in str(caught.value)
-
-
-# An interrupted refresh
-
-
-def interrupted(ready: Callable[[str], bool], *arguments: str, **environment: str) -> str:
-    """The output of a refresh that is interrupted once a line of it is `ready`."""
-    command = [sys.executable, "-m", "pytest", "perf_tests", "-v", *REFRESH, *arguments]
-    # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    refresh = subprocess.Popen(
-        command,
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**own_environment(), **environment},
-    )
-    signal.signal(signal.SIGINT, before)
-    with refresh:
-        assert refresh.stdout is not None
-        next(line for line in refresh.stdout if ready(line))
-        refresh.send_signal(signal.SIGINT)
-        output = refresh.communicate(timeout=60)[0]
-    # pytest ends with its code for an interrupt, or the interpreter with the signal itself; or with
-    # pytest's own failure, where it cannot render the traceback.
-    expected: tuple[int, ...] = (pytest.ExitCode.INTERRUPTED, -signal.SIGINT)
-    if f"TypeError: {fake_bench.UNRENDERED}" in output:
-        expected = (pytest.ExitCode.TESTS_FAILED,)
-    assert refresh.returncode in expected, output
-    assert "No baseline was written" in output
-    return output
-
-
-@pytest.mark.long
-def test_a_refresh_that_is_interrupted_while_it_measures_leaves_the_file_unchanged(
-    tmp_path: Path,
-) -> None:
-    baselines = shutil.copytree(STORED.parent, tmp_path / "baselines")
-    path = baselines / "cpu" / "storybook.json"
-    before = path.read_bytes()
-
-    def measuring(line: str) -> bool:
-        if "collected" not in line:
-            return False
-        time.sleep(3)
-        return True
-
-    interrupted(
-        measuring,
-        *("-k", "[storybook-fp32] or [storybook-bf16]", "--perf-baselines", str(baselines)),
-    )
-    assert path.read_bytes() == before
-    assert sorted(p.name for p in path.parent.iterdir()) == sorted(p.name for p in STORED.iterdir())
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("traceback", [{}, {"FAKE_TRACEBACK": "broken"}], ids=["", "broken"])
-def test_a_refresh_that_is_interrupted_leaves_no_folder_that_was_not_there(
-    tmp_path: Path, traceback: dict[str, str]
-) -> None:
-    folder = tmp_path / "new" / "baselines"
-    output = interrupted(
-        # It hangs in a later scenario, which is not among those that are sampled round robin.
-        lambda line: "[storybook-fp32] PASSED" in line,
-        *(*fake_bench.OPTIONS, "--perf-baselines", str(folder)),
-        FAKE_LACKS="fp16 arithmetic",
-        FAKE_HANG="storybook-fp16",
-        **traceback,
-    )
-    assert "storybook-fp32: new" in output
-    assert not folder.parent.exists()

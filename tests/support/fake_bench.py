@@ -9,8 +9,6 @@ known not to be in effect. The frozen reference draws what every scenario draws.
 what the device is called, `FAKE_SETS` its instruction sets, and `FAKE_LACKS` what it lacks besides;
 with `FAKE_SHARES_CORE` processes share a core of it. With `FAKE_ACCELERATORS` there are so many of
 them, and each observation adds a line with its worker and its accelerator to the file `FAKE_LOG`.
-With `FAKE_TRACEBACK` an interrupt has a traceback that pytest fails to render, as one between two
-lines of Python 3.11 may have.
 
 PYTEST_DONT_REWRITE: tests import it before a run in their process does, and it asserts nothing.
 """
@@ -47,8 +45,6 @@ IDLE = "it does nothing"
 PLUGIN = ("-p", "tests.support.fake_bench")
 OPTIONS = (*PLUGIN, "--perf-device", "simulated", "--perf-workload", "storybook")
 """Of a run on it."""
-UNRENDERED = "unsupported operand type(s) for -: 'NoneType' and 'int'"
-"""What pytest fails with where a frame of an interrupt's traceback has no line."""
 PATCH = pytest.MonkeyPatch()
 if "FAKE_ACCELERATORS" in os.environ:
     # At once: accelerators are counted before plugins are configured.
@@ -169,9 +165,3 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure() -> None:
     """Take the fakes away again: this process may go on."""
     PATCH.undo()
-
-
-def pytest_keyboard_interrupt() -> None:
-    """Fail as pytest does where a frame of the traceback has no line."""
-    if "FAKE_TRACEBACK" in os.environ:
-        raise TypeError(UNRENDERED)

@@ -17,7 +17,7 @@ from tests.support.own_catalogue import nothing_kept
 
 TIMEOUT_S = 600
 FAKE = "tests.support.fake_bench"
-OWN_PROCESS = frozenset({"FAKE_ACCELERATORS", "FAKE_CRASH", "FAKE_HANG", "FAKE_TRACEBACK"})
+OWN_PROCESS = frozenset({"FAKE_ACCELERATORS", "FAKE_CRASH", "FAKE_HANG"})
 """What ends a process, or is read when it starts."""
 NOT_PASSED_ON = ("PYTEST_", "GITHUB_", "CI", "BUILD_NUMBER")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, wraps
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -22,6 +23,7 @@ from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.workloads import BY_NAME, FULL_SIZE, WORKLOADS
 from fixtures.workloads.twins import (
     CALLS,
+    EMBEDDED,
     LEFT_OUT,
     LONG,
     SHORT,
@@ -174,9 +176,9 @@ def guidance_off(twin: Twin, pipeline: Any) -> Twin:
 
 @cache
 def made(name: str) -> tuple[Twin, Any]:
-    """A twin that draws its last call alone, of two prompts where it can, and a pipeline."""
+    """A twin that draws its last prompts alone, two where it can, and a pipeline."""
     twin = twin_of(name)
-    called = list(twin.calls)[-1]
+    called = list(twin.calls)[-2]
     return replace(twin, calls={called: twin.calls[called]}), twin.load(torch.float32)
 
 
@@ -235,6 +237,33 @@ def test_pictures_of_each_prompt_and_generators_are_those_that_were_asked_for(na
     assert max(each.share for each in differences(computed(own), same)) > 3 * ROUNDING
 
 
+@pytest.mark.parametrize("name", QUICK)
+def test_embeddings_draw_what_their_prompts_draw_where_a_pipeline_takes_them(name: str) -> None:
+    twin, pipeline = made(name)
+    call = type(pipeline).__call__
+
+    @wraps(call)
+    def refusing(self: Any, **options: Any) -> Any:
+        if "prompt_embeds" in options:
+            raise ValueError("no embeddings")
+        return call(self, **options)
+
+    def computed(by: Any) -> list[dict[str, Any]]:
+        """What the call of prompts computes, and what that of embeddings does."""
+        with one_thread(), mock.patch.object(type(pipeline), "__call__", by):
+            values = replace(twin, calls={**twin.calls, EMBEDDED: {}}).computed(pipeline)
+        parts = {key.rpartition(", ")[::2]: array for key, array in values.items()}
+        return [
+            {part: array for (of, part), array in parts.items() if (of == EMBEDDED) == embedded}
+            for embedded in (False, True)
+        ]
+
+    prompts, embeddings = computed(call)
+    assert [each.share for each in differences(prompts, embeddings)] == [0.0] * len(prompts)
+    assert computed(refusing)[1] == {"raised": "ValueError: no embeddings"}
+    assert computed(lambda self, **options: call(self, **options))[1] == {}
+
+
 def test_a_call_of_several_that_fails_leaves_what_it_raised_and_one_of_one_raises() -> None:
     twin, pipeline = twin_of("cogvideox-5b"), twin_of("cogvideox-5b").load(torch.float32)
     several = replace(twin, calls={"two of each prompt": CALLS["two of each prompt"]})
@@ -253,11 +282,11 @@ def test_weights_are_drawn_by_name_and_none_is_negligible() -> None:
     assert pipeline.vae.decoder.conv_norm_out.bias.abs().max() > 0.1
     other = torch.nn.Sequential()
     other.first, other.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
-    draw_weights(other, "part")
+    draw_weights(SimpleNamespace(components={"part": other}))
     two = other.second.weight.clone()
     alone = torch.nn.Sequential()
     alone.second = torch.nn.Linear(4, 4)
-    draw_weights(alone, "part")
+    draw_weights(SimpleNamespace(components={"part": alone}))
     assert torch.equal(alone.second.weight, two)
     assert not torch.equal(other.first.weight, two)
 
@@ -275,5 +304,5 @@ def test_a_release_without_a_class_is_unsupported_in_words(lacking: dict[str, An
 
 def test_a_parameter_is_named_with_its_component_and_shape() -> None:
     names = parameter_names(twin_of("sd15").load(torch.float32))
-    assert "unet.conv_in.weight (32, 4, 3, 3)" in names
-    assert "text_encoder.encoder.layers.0.mlp.fc1.bias (64,)" in names  # of transformers 4, too
+    assert "unet/conv_in.weight (32, 4, 3, 3)" in names
+    assert "text_encoder/encoder.layers.0.mlp.fc1.bias (64,)" in names  # of transformers 4, too
