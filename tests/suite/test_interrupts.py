@@ -84,7 +84,6 @@ def interrupted(
 @pytest.mark.parametrize(
     ("hook", "code", "sentence"),
     [
-        ("pytest_plugin_registered", -signal.SIGINT, "interrupted\n"),
         ("pytest_configure", pytest.ExitCode.INTERRUPTED, "interrupted\n"),
         ("pytest_collection_modifyitems", pytest.ExitCode.INTERRUPTED, INTERRUPTED),
         ("pytest_runtest_setup", pytest.ExitCode.INTERRUPTED, INTERRUPTED),
