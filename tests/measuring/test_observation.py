@@ -61,7 +61,8 @@ def test_one_call_is_observed_after_a_warm_up_and_the_technique_is_left_after_th
     assert calls == [another, {"steps": STEPS}, another]
     assert left_after == [3]
     assert np.array_equal(seen.images, IMAGES)
-    assert replace(seen, images=IMAGES) == Observation(
+    assert replace(seen, images=IMAGES, other_image=IMAGES) == Observation(
+        other_image=IMAGES,
         scenario="fake-tried",
         component_peak_bytes={WHOLE: 1000},
         counts=replace(counts(mm=3), python="{}.{}".format(*sys.version_info)),

@@ -118,7 +118,9 @@ def observation(scenario: str = "storybook-fp16", **changes: Any) -> Observation
         "images": IMAGES[:1],
         "inactive": None,
     }
-    return Observation(scenario=scenario, **{**fields, **changes})
+    fields |= changes
+    fields.setdefault("other_image", 1 - fields["images"][:1])
+    return Observation(scenario=scenario, **fields)
 
 
 Observer = Callable[[Scenario, Device], Observation]

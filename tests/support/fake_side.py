@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from fixtures.commands.compare import side
-from fixtures.measuring.observation import Observation
+from fixtures.measuring.observation import Observation, other_beside
 from fixtures.measuring.rounds import Round
 from fixtures.records.counts import FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError, Side
@@ -82,6 +82,7 @@ class FakeWorker(AnswersAtOnce):
         images = noise(24 if self.kind == "wide" else 16)
         file = f"{IMAGES.name}/{self.side}-{self.kind}.npy"
         np.save(file, images)
+        np.save(other_beside(file), images[:1])
         of_device = counted({FLOPS: 9}, {"aten::mm": 10 + more, "aten::add": 4})
         return observation(
             scenario.id,

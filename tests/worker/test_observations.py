@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -70,6 +71,28 @@ class Drawn:
         if keep:
             keep_images(record, scenario, self.observations, self._stored)
         return record
+
+
+def test_a_stored_picture_that_a_prompt_hardly_changes_is_broken() -> None:
+    """Its own second picture differs by more than rounding, and its first one is fp32's."""
+
+    def drawn(prompt: str = "", **_: Any) -> Images:
+        return np.random.default_rng(len(prompt)).random(IMAGES.shape)
+
+    def stored(prompt: str = "", **_: Any) -> Images:
+        return 0.9 * drawn() + 0.1 * drawn(prompt)
+
+    fp32 = fake_scenario(drawn, "fp32")
+    sound, tried = (fake_scenario(draw, others={"fp32": fp32}) for draw in (drawn, stored))
+    for scenario, reason in (
+        (sound, None),
+        (tried, "draws something like the fp32 image of the first"),
+    ):
+        observations = observations_on(FakeDevice())
+        record = record_of(new_run(), scenario)
+        with pytest.raises(ScenarioError, match=reason) if reason else nullcontext():
+            record_likeness(record, scenario, observations)
+        assert observations.active(scenario).faults == {}
 
 
 # What a technique's images are like

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.measuring.observation import Observation
+from fixtures.measuring.observation import Observation, other_beside
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.scenarios import Scenario
 from fixtures.worker import tasks
@@ -58,7 +58,13 @@ def test_an_observation_comes_back_with_its_images(answered: Answered) -> None:
     here = sound(find_scenario("storybook", "bf16"))
     assert np.array_equal(np.load(observed.images_file), NOISE)
     assert not observed.images.size, "they come by the file"
-    assert replace(observed, images=here.images, images_file="") == here
+    assert np.array_equal(np.load(other_beside(observed.images_file)), here.other_image)
+    carried: dict[str, Any] = {
+        "images": here.images,
+        "other_image": here.other_image,
+        "images_file": "",
+    }
+    assert replace(observed, **carried) == here
     assert answered().images_file != observed.images_file
     blind = answered(observer=lambda scenario: replace(sound(scenario), images=NOISE[:0]))
     assert not blind.images_file

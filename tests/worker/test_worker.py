@@ -109,7 +109,8 @@ def test_whatever_becomes_of_a_scenario_the_next_one_is_as_before(
     assert harm("hang", 3.0) == "its process gave no answer for 3 s and was ended"
     after = observed(worker)
     assert np.array_equal(np.load(after.images_file), np.load(before.images_file))
-    same: dict[str, Any] = {"images": before.images, "images_file": "", "call_s": 0}
+    images = {"images": before.images, "other_image": before.other_image}
+    same: dict[str, Any] = {**images, "images_file": "", "call_s": 0}
     assert replace(after, **same) == replace(before, **same)
     assert os.environ["HOME"] != "/nowhere"
 
