@@ -98,7 +98,7 @@ def recorded(
             {},
             hardware=device.hardware,
             timing=timing_of(of, device),
-            memory_source=of.memory_source(device.memory_source),
+            memory_source=device.memory_source,
             min_ssim=of.technique.min_ssim_on(of.workload.name),
             harmless=of.harmless(device.name),
         ),

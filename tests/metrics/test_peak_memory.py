@@ -39,7 +39,6 @@ EXACT = Limits(exact=True)
         *((source, MATERIAL, 8 * MIB) for source in MEMORY_TOLERANCES),
         ("replay", EXACT, 0),
         ("ledger", EXACT, 536_870),
-        ("profiler", EXACT, 536_870),
         ("allocator", EXACT, 5_368_709),
         ("replay", Limits(allowed=0.25), 128 * MIB),
     ],
@@ -62,7 +61,6 @@ def test_a_peak_at_the_limit_passes_and_one_byte_more_fails(
     [
         ("replay", 2000, 40),  # 2 % at most
         ("ledger", 2000, 1024),
-        ("profiler", 2000, 1024),
         ("allocator", 2000, MIB),
         ("replay", 4000 * MIB, 20 * MIB),  # 0.5 %
     ],

@@ -70,7 +70,6 @@ def test_a_scenario_is_judged_against_its_entry(tmp_path: Path) -> None:
     assert case.half_precision
     assert case.memory_source == "ledger"
     assert of_fake.run.notes == []
-    assert of_fake.case(FP16.with_technique("torch_compile")).memory_source == "profiler"
 
 
 def test_counts_that_an_entry_has_lost_fail_and_what_is_older_than_a_metric_does_not(

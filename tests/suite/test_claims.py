@@ -149,12 +149,3 @@ def test_a_technique_without_a_peak_or_a_speed_up_has_none_to_compare(without: s
         assert result == "one of the two has no figure"
 
 
-def test_a_peak_of_compiled_code_is_compared_where_the_same_tells_the_other_one() -> None:
-    of: dict[str, Any] = {
-        "technique": "torch_compile",
-        "peaks": {"torch_compile": {"whole": 1}, "fp32": {"whole": 2}},
-    }
-    assert reason(less(PEAK_MEMORY), **of) == "ledger and profiler measured the two peaks"
-    device = FakeDevice(name="cuda", memory_source="allocator")
-    assert compared(less(PEAK_MEMORY), device=device, **of).outcome == HOLDS
-    assert compared(less(LATENCY), speedups={"torch_compile": 1.25}, **of).outcome == HOLDS
