@@ -17,8 +17,9 @@ from fixtures.devices import Device
 from fixtures.devices.host import software_versions
 from fixtures.measuring import timed as timed_module
 from fixtures.measuring.control import VERSION
+from fixtures.measuring.frozen import fingerprint
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import fingerprint, record_device, record_of, timing_of
+from fixtures.measuring.recording import record_device, record_of, timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import SESSIONS, Entry, LatencySession
 from fixtures.records.images import FP32, Images, decoded

@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from fixtures.measuring.control import VERSION
-from fixtures.measuring.recording import fingerprint, reference_label, timing_of
+from fixtures.measuring.frozen import fingerprint
+from fixtures.measuring.recording import reference_label, timing_of
 from fixtures.measuring.rounds import (
     DISTURBED_CAP,
     ROUNDS_S,
