@@ -16,9 +16,9 @@ from fixtures.commands import refresh
 from fixtures.devices import Device
 from fixtures.devices.host import software_versions
 from fixtures.measuring import timed as timed_module
-from fixtures.measuring.control import VERSION
+from fixtures.measuring.frozen import fingerprint
 from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import fingerprint, record_device, record_of, timing_of
+from fixtures.measuring.recording import CONTROL_VERSION, record_device, record_of, timing_of
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import SESSIONS, Entry, LatencySession
 from fixtures.records.images import FP32, Images, decoded
@@ -132,7 +132,7 @@ def test_a_good_run_gives_an_entry_of_all_that_was_measured() -> None:
         (SCENARIO, {"frozen reference": fingerprint(PIPELINE_FOLDER)}),
         (SCENARIO.reference, {"frozen reference": fingerprint(PIPELINE_FOLDER)}),
         (MINE, {}),
-        (MINE.reference, {"control": VERSION}),
+        (MINE.reference, {"control": CONTROL_VERSION}),
     ],
 )
 def test_an_entry_says_what_was_timed_and_against_what(

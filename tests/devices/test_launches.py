@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from fixtures.devices.launches import CALL, COUNTED, count, counted
+from fixtures.devices.cuda import CALL, COUNTED, launches_in, launches_of
 from fixtures.records import counts as kinds
 from fixtures.records.counts import Counts, Row
 
@@ -42,14 +42,14 @@ SPAN = {**event("user_annotation", CALL, at=0.0), "dur": 10.0}
     ],
 )
 def test_each_event_counts_as_what_it_is(seen: dict[str, Any], expected: dict[str, int]) -> None:
-    totals = counted([seen, SPAN])
+    totals = launches_in([seen, SPAN])
     assert totals.kinds == set(COUNTED)
     assert {kind: totals.total(kind) for kind in COUNTED if totals.total(kind)} == expected
 
 
 def test_a_trace_without_the_call_is_refused() -> None:
     with pytest.raises(ValueError, match="does not show"):
-        counted([event("kernel", "gemm")])
+        launches_in([event("kernel", "gemm")])
 
 
 def test_a_real_trace_is_understood() -> None:
@@ -59,7 +59,7 @@ def test_a_real_trace_is_understood() -> None:
         torch.ones(8).add(1)
         waited.append("call")
 
-    counts = count(call, lambda: waited.append("wait"))
+    counts = launches_of(call, lambda: waited.append("wait"))
     assert waited == ["wait", "call", "wait"]
     # A CPU launches no kernels: that the call was found is what this shows.
     assert counts == Counts.of({Row(kind): 0 for kind in COUNTED})

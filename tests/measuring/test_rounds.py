@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from fixtures.measuring.control import VERSION
-from fixtures.measuring.recording import fingerprint, reference_label, timing_of
+from fixtures.measuring.frozen import fingerprint
+from fixtures.measuring.recording import CONTROL_VERSION, reference_label, timing_of
 from fixtures.measuring.rounds import (
     DISTURBED_CAP,
     ROUNDS_S,
@@ -252,6 +252,7 @@ def test_a_plan_is_for_the_timed_call_which_takes_few_steps_unless_some_are_skip
 
 
 FP32 = fake_scenario(lambda: None, name="fp32")
+CONTROL = {"steps": STEPS, "control": CONTROL_VERSION}
 FROZEN = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
 
 
@@ -259,12 +260,12 @@ FROZEN = {"steps": 3, "frozen reference": fingerprint(PIPELINE_FOLDER)}
     ("timed", "device", "stated", "label"),
     [
         (SCENARIO, {}, {"steps": STEPS}, "fp32"),
-        (FP32, {}, {"steps": STEPS, "control": VERSION}, "the control workload"),
+        (FP32, {}, CONTROL, "the control workload"),
         (SCENARIO, {"shares_core": True}, {"steps": STEPS, "rounds": "on one core"}, "fp32"),
         (SCENARIO, {"keeps_memory": True}, {"steps": STEPS, "freed memory": "kept"}, "fp32"),
         (("fp32", ""), {}, FROZEN, "the frozen reference"),
         (("sdpa", "embedded"), {}, FROZEN, "the frozen reference"),
-        (("fp32", "my/pipeline"), {}, {"steps": 3, "control": VERSION}, "the control workload"),
+        (("fp32", "my/pipeline"), {}, {**CONTROL, "steps": 3}, "the control workload"),
         (("sdpa", "random"), {}, {"steps": 3}, "fp32"),
     ],
 )

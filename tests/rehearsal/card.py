@@ -34,6 +34,7 @@ def insert(cuda_device: ModuleType) -> None:
     clock.start(simulation)
     clock.put_into(cuda_device)
     kineto.watch(simulation)
+    kineto.record()
 
 
 def _attribute(owner: Any, name: str, value: Any) -> Any:

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -50,8 +50,8 @@ def _wait(why: str) -> str:
     return "cudaDeviceSynchronize" if why == "synchronize" else "cudaStreamSynchronize"
 
 
-def record(launches: ModuleType) -> None:
-    """Let the profiler know of the device; the module imports torch in a function."""
+def record() -> None:
+    """Let the profiler know of the device."""
     activity = torch.profiler.ProfilerActivity
     everything = {activity.CPU, activity.CUDA}
     torch.profiler.supported_activities = lambda: everything

@@ -15,7 +15,6 @@ STAND_INS: Mapping[str, tuple[str, str]] = {
     "pynvml": ("driver", "put_under_pynvml"),
     "fixtures.devices.cuda": ("card", "insert"),
     "fixtures.measuring.timed": ("clock", "put_into"),
-    "fixtures.devices.launches": ("kineto", "record"),
     "fixtures.measuring.frozen.program": ("brief", "leave_inference_mode"),
     "fixtures.measuring.rounds": ("brief", "plan_few_rounds"),
     "fixtures.techniques": ("brief", "slow_down"),

@@ -12,8 +12,7 @@ from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS, ScenarioRecord
 from fixtures.report import files
 from fixtures.report.comparison import Comparison
-from fixtures.report.files import ReportError, write_files, write_report
-from fixtures.report.summary import LIMIT, markdown
+from fixtures.report.files import LIMIT, ReportError, markdown, write_files, write_report
 from fixtures.report.terminal import UNLIMITED, render
 from tests.support.running import run_suite
 from tests.support.runs import run_record, scenario_record, verdict

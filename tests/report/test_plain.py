@@ -19,8 +19,8 @@ from fixtures.commands.compare.comparing import Compared
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
 from fixtures.report.comparison import Comparison, Finding
+from fixtures.report.files import markdown
 from fixtures.report.plain import escaped, escaped_line, no_commands, plain_line
-from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
 from fixtures.settings import Settings
 from fixtures.suite.judging import judge

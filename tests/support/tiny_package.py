@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.bisect.candidates import git
+from fixtures.commands.bisect.__main__ import git
 from fixtures.commands.compare import environments
 
 PYPROJECT = """

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.commands.bisect import candidates
-from fixtures.commands.bisect.candidates import commits_between, git, releases_between
+from fixtures.commands.bisect import __main__ as command
+from fixtures.commands.bisect.__main__ import commits_between, git, releases_between
 from fixtures.commands.errors import CommandError
 from tests.support.tiny_package import TinyPackage
 
@@ -30,7 +30,7 @@ Available versions: 0.42.1, 0.42.0, 0.41.0, 0.41.0rc1, 0.36.0, 0.4.0
 def test_releases_are_in_order_and_pre_releases_left_out_unless_named(
     good: str, bad: str, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "_pip_index", lambda package: PRINTED)
+    monkeypatch.setattr(command, "_pip_index", lambda package: PRINTED)
     row = releases_between("diffusers", good, bad)
     assert [candidate.title for candidate in row] == [f"diffusers {name}" for name in names]
     assert row[0].source.text == f"diffusers=={good}"
@@ -47,7 +47,7 @@ def test_releases_are_in_order_and_pre_releases_left_out_unless_named(
 def test_ends_that_are_not_releases_are_refused(
     good: str, bad: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "_pip_index", lambda package: PRINTED)
+    monkeypatch.setattr(command, "_pip_index", lambda package: PRINTED)
     with pytest.raises(CommandError, match=words):
         releases_between("diffusers", good, bad)
 

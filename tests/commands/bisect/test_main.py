@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from fixtures.commands.bisect import __main__ as command
-from fixtures.commands.bisect import candidates
-from fixtures.commands.bisect.candidates import git
+from fixtures.commands.bisect.__main__ import git
 from fixtures.commands.bisect.steps import Step, StepOutcome
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.errors import CommandError
@@ -58,7 +57,7 @@ def good(monkeypatch: pytest.MonkeyPatch) -> FakeSides:
     monkeypatch.setattr(command, "running_side", fake.running)
     monkeypatch.setattr(command, "try_candidate", fake.test)
     monkeypatch.setattr(command, "selected", lambda *asked: [])
-    monkeypatch.setattr(candidates, "_pip_index", lambda package: printed)
+    monkeypatch.setattr(command, "_pip_index", lambda package: printed)
     return fake
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.commands.bisect.candidates import commits_between, git
+from fixtures.commands.bisect.__main__ import commits_between, git
 from fixtures.commands.compare.environments import InstallationError, _run, environment
 from fixtures.commands.compare.requirements import Requirements
 from tests.support.tiny_package import TinyPackage, without_an_index
