@@ -67,7 +67,7 @@ def libraries(session: nox.Session) -> None:
     """Tests of techniques by optional libraries; the other sessions run without them."""
     install(session, *with_groups("tests", "quantization", "optional"))
     names = ("test_half_done_quantized", "test_optional")
-    tried = [f"tests/techniques/{name}.py" for name in names]
+    tried = [f"tests/catalogue/techniques/{name}.py" for name in names]
     parallel = ("-n2", "--dist=worksteal")
     session.run("pytest", *tried, *parallel, "--benchmark-disable", *session.posargs)
 

@@ -1,7 +1,7 @@
 """The technique really is in effect, and leaving it restores everything."""
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.records.outcome import Verdict
-from fixtures.scenarios import Scenario
 from fixtures.suite.judging import Judge
 
 

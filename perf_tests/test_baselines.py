@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from fixtures.catalogue.matrix import Scenario, workload_of
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
+from fixtures.catalogue.workloads.twins import twins
 from fixtures.commands.refresh import differences, record_entry
+from fixtures.metrics.case import Case
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario, workload_of
 from fixtures.suite.session import PerfSession
-from fixtures.techniques import CATALOGUE
-from fixtures.verdicts.case import Case
-from fixtures.workloads import WORKLOADS
-from fixtures.workloads.twins import twins
 
 pytestmark = pytest.mark.last
 REMEDY = "delete it, or name what declares it with --perf-catalogue"

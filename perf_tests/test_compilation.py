@@ -2,14 +2,14 @@
 
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.commands.refresh import differences
 from fixtures.metrics import compilation
+from fixtures.metrics.case import Case
 from fixtures.records.baselines import Entry
 from fixtures.records.run import ScenarioRecord
-from fixtures.scenarios import Scenario
 from fixtures.suite.judging import Judge
 from fixtures.suite.session import PerfSession
-from fixtures.verdicts.case import Case
 
 pytestmark = pytest.mark.compilation
 

@@ -1,9 +1,9 @@
 """Calls each component as often as its baseline, with batches as large."""
 
+from fixtures.metrics.case import Case
 from fixtures.metrics.counts import COMPONENTS
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
-from fixtures.verdicts.case import Case
 
 
 def test_component_calls(observed: ScenarioRecord, case: Case, judge: Judge) -> None:

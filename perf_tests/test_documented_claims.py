@@ -2,8 +2,8 @@
 
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.records.run import FAILS, NOT_COMPARED, ScenarioRecord
-from fixtures.scenarios import Scenario
 from fixtures.suite.measurements import Claims
 from fixtures.suite.session import PerfSession
 

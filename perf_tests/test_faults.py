@@ -1,9 +1,9 @@
 """Does nothing wrong, whatever its figures are: no leak, no race, no state left behind."""
 
 from fixtures.metrics import faults
+from fixtures.metrics.case import Case
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
-from fixtures.verdicts.case import Case
 
 
 def test_faults(observed: ScenarioRecord, case: Case, judge: Judge) -> None:

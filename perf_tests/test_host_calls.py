@@ -1,9 +1,9 @@
 """Does no more on the host than its baseline: Python between the operations, and the runtime."""
 
+from fixtures.metrics.case import Case
 from fixtures.metrics.counts import HOST
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
-from fixtures.verdicts.case import Case
 
 
 def test_host_calls(observed: ScenarioRecord, case: Case, judge: Judge) -> None:

@@ -1,9 +1,9 @@
 """Peak memory stays within its baseline's tolerance, as a whole and in each component."""
 
 from fixtures.metrics import peak_memory
+from fixtures.metrics.case import Case
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
-from fixtures.verdicts.case import Case
 
 
 def test_peak_memory(observed: ScenarioRecord, case: Case, judge: Judge) -> None:

@@ -1,9 +1,9 @@
 """Draws what fp32 draws: SSIM with the fp32 image of the same seed, made in the same run."""
 
 from fixtures.metrics import images
+from fixtures.metrics.case import Case
 from fixtures.records.run import ScenarioRecord
 from fixtures.suite.judging import Judge
-from fixtures.verdicts.case import Case
 
 
 def test_visual_equivalence(drawn: ScenarioRecord, case: Case, judge: Judge) -> None:

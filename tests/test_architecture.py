@@ -18,16 +18,16 @@ import fixtures
 
 REPOSITORY = Path(__file__).parent.parent
 PYTEST = frozenset({"pytest", "_pytest", "pytest_benchmark"})
-BUDGET = {"fixtures": 25_879, "tests": 28_135, "words": 19_547}
+BUDGET = {"fixtures": 25_851, "tests": 28_204, "words": 19_501}
 """Lines of Python in a folder, and words of README, CONTRIBUTING and docs; it only ever falls."""
-WITHOUT_TORCH = ("records", "settings", "verdicts", "metrics", "report")
-RENDERED = ("records", "verdicts", "metrics", "report")
+WITHOUT_TORCH = ("records", "settings", "metrics", "report")
+RENDERED = ("records", "metrics", "report")
 """The rooms that `report` may import."""
 HEAVY = frozenset({"torch", "diffusers", "transformers", "accelerate", "xformers"})
 ROOTS = (
     "conftest",
     *(f"fixtures.suite.{name}" for name in ("plugin", "known_issues", "judging", "refreshing")),
-    "fixtures.techniques.",  # imported by name, in the order of the list
+    "fixtures.catalogue.techniques.",  # imported by name, in the order of the list
     "perf_tests.",
 )
 """What collection imports by itself; a name that ends with a dot stands for all below it."""
@@ -169,7 +169,7 @@ def violations(known: Mapping[str, str]) -> list[str]:
                 broken.append(f"{where} from layer {target} above")
             if _room(module) == "report" and target is not None:
                 renders = _room(own[-1]) in RENDERED
-                broken += [] if renders else [f"{where}: report renders records and verdicts alone"]
+                broken += [] if renders else [f"{where}: report renders records and metrics alone"]
             if used.package in PYTEST and layer < layers()["suite"]:
                 broken.append(f"{where}: pytest stays in layer {layers()['suite']} and above")
             if used.package in HEAVY and _room(module) in WITHOUT_TORCH:
@@ -201,38 +201,38 @@ def test_every_name_in_a_layer_exists() -> None:
         and not (REPOSITORY / name).is_dir()
     ]
     assert missing == []
-    assert sorted(set(layers().values())) == list(range(13))
+    assert sorted(set(layers().values())) == list(range(9))
 
 
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        ("fixtures.records.counts", "from fixtures import suite", "from layer 11 above"),
+        ("fixtures.records.counts", "from fixtures import suite", "from layer 7 above"),
         (
             "fixtures.records.counts",
             "def f():\n    from fixtures.devices.host import commit",
-            "3 above",
+            "2 above",
         ),
-        ("fixtures.verdicts.case", "def f():\n    import torch", "verdicts knows no torch"),
+        ("fixtures.metrics.case", "def f():\n    import torch", "metrics knows no torch"),
         ("fixtures.settings", "def f():\n    import torch", "settings knows no torch"),
         (
             "fixtures.report.page",
-            "from fixtures.measuring.rounds import Plan",
-            "report renders records and verdicts alone",
+            "from fixtures.worker.rounds import Plan",
+            "report renders records and metrics alone",
         ),
-        ("fixtures.verdicts.statistics", "import pytest", "pytest stays in layer 11"),
-        ("fixtures.measuring.rounds", "from pytest import fixture", "pytest stays in layer 11"),
+        ("fixtures.metrics.statistics", "import pytest", "pytest stays in layer 7"),
+        ("fixtures.worker.rounds", "from pytest import fixture", "pytest stays in layer 7"),
         ("fixtures.devices.host", "import torch", "while tests are collected"),
-        ("fixtures.techniques.attention", "import torch.nn", "while tests are collected"),
+        ("fixtures.catalogue.techniques.attention", "import torch.nn", "while tests are collected"),
         (
-            "fixtures.techniques.attention",
+            "fixtures.catalogue.techniques.attention",
             "try:\n    from diffusers import DiffusionPipeline\nexcept ImportError:\n    pass",
             "while tests are collected",
         ),
         ("fixtures.devices.host", "import diffusers", "devices know torch alone"),
         ("fixtures.helpers", "", "is in no layer"),
         (
-            "fixtures.measuring.rounds",
+            "fixtures.worker.rounds",
             "from fixtures.devices.cpu import CpuDevice",
             "fixtures.devices.cpu:",
         ),
@@ -251,7 +251,7 @@ def test_the_checker_sees_a_violation(module: str, source: str, complaint: str) 
     ],
 )
 def test_the_checker_lets_lazy_and_typing_imports_pass(source: str) -> None:
-    assert violations({**modules(), "fixtures.techniques.attention": source}) == []
+    assert violations({**modules(), "fixtures.catalogue.techniques.attention": source}) == []
 
 
 def run(tmp_path: Path, *options: str) -> str:

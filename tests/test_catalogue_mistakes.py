@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.catalogues import load
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS
+from fixtures.catalogue.own import load
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
 from tests.support.own_catalogue import TECHNIQUE, WORKLOAD, nothing_kept, refusal, written
 
 TECHNIQUE_WITH = """
 from fixtures.metrics.images import SSIM
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
-from fixtures.techniques.registry import technique
-from fixtures.techniques.technique import less
+from fixtures.catalogue.techniques.registry import technique
+from fixtures.catalogue.techniques.technique import less
 
 SOUND = dict(family="mine", document="notes", activation_check=len, min_ssim=0.99)
 
@@ -32,8 +32,8 @@ def warmed(workload, device, steps=1):
 """
 WORKLOAD_WITH = """
 from dataclasses import replace
-from fixtures.workloads.registry import workload
-from fixtures.workloads.storybook import CALL, source
+from fixtures.catalogue.workloads.registry import workload
+from fixtures.catalogue.workloads.storybook import CALL, source
 SOUND = dict(kind="single", call=CALL)
 workload("storybook-tiny", **{{**SOUND, **dict({})}})(lambda *_, values=True: source)
 """
@@ -113,7 +113,8 @@ def test_an_argument_of_a_workload_that_is_none_is_refused(
             "must take a workload, a device and its settings: missing a required argument: 'steps'",
         ),
         (
-            "from fixtures.techniques.registry import technique\n@technique\ndef mine(): ...\n",
+            "from fixtures.catalogue.techniques.registry import technique\n"
+            "@technique\ndef mine(): ...\n",
             "Unexpected positional argument.",
         ),
     ],

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.catalogues import load, loaded, store_of
+from fixtures.catalogue.matrix import scenarios
+from fixtures.catalogue.own import load, loaded, store_of
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS, default_workloads
 from fixtures.commands import calibrate
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
@@ -19,11 +22,8 @@ from fixtures.commands.fit import __main__ as fit
 from fixtures.commands.fit.configurations import single_techniques
 from fixtures.devices.kinds import KINDS
 from fixtures.records.outcome import Outcome
-from fixtures.scenarios import scenarios
 from fixtures.settings import BASELINES, Settings
-from fixtures.techniques import CATALOGUE
 from fixtures.worker.client import Worker
-from fixtures.workloads import WORKLOADS, default_workloads
 from tests.support import fake_bench
 from tests.support.own_catalogue import BOTH, TECHNIQUE, WORKLOAD, nothing_kept, refusal, written
 from tests.support.running import run_suite
@@ -85,7 +85,7 @@ def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
     paths = [written(tmp_path, name=name) for name in ("notes.md", "own.techniques.py")]
     for path in (tmp_path / "gone.py", tmp_path, *paths):
         assert refusal(path) == f"--perf-catalogue {path} is not a Python module; give one."
-    empty = written(tmp_path, "from fixtures.techniques.registry import technique\n")
+    empty = written(tmp_path, "from fixtures.catalogue.techniques.registry import technique\n")
     assert f"{empty} declares no technique and no workload; decorate one" in refusal(empty)
 
 

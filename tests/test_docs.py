@@ -23,12 +23,12 @@ from typing import Any
 import pytest
 from _pytest.mark.expression import Expression
 
+from fixtures.catalogue.matrix import scenarios
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
+from fixtures.catalogue.workloads.twins import twins
 from fixtures.devices.simulated.profiles import PROFILES
-from fixtures.scenarios import scenarios
 from fixtures.settings import COMPILATION, OPTIONS, Settings, SettingsError
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS
-from fixtures.workloads.twins import twins
 
 REPOSITORY = Path(__file__).parent.parent
 PAGES = sorted(

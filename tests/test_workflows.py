@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from fixtures.scenarios import scenarios
-from fixtures.workloads import WORKLOADS as KNOWN_WORKLOADS
+from fixtures.catalogue.matrix import scenarios
+from fixtures.catalogue.workloads import WORKLOADS as KNOWN_WORKLOADS
 
 DOCUMENTED = Path(__file__).parents[1] / "docs/workflows"
 WORKFLOWS = sorted((Path(__file__).parents[1] / ".github/workflows").glob("*.yml"))

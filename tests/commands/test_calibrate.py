@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.commands import calibrate
 from fixtures.commands.calibrate import PLAIN, main, suggested_min_ssim
-from fixtures.verdicts import image_limits
+from fixtures.metrics import image_limits
 
 PICTURE = np.random.default_rng(0).random((1, 32, 32, 3)).astype(np.float32) * 0.9
 

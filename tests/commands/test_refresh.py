@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.workloads.storybook import PIPELINE_FOLDER
 from fixtures.commands import refresh
 from fixtures.devices import Device
 from fixtures.devices.host import software_versions
-from fixtures.measuring import timed as timed_module
-from fixtures.measuring.frozen import fingerprint
-from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import CONTROL_VERSION, record_device, record_of, timing_of
+from fixtures.metrics.case import Case
+from fixtures.metrics.image_limits import NONE, Variation
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import SESSIONS, Entry, LatencySession
 from fixtures.records.images import FP32, Images, decoded
@@ -27,10 +27,10 @@ from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE, RunRecord
 from fixtures.records.timing import Timing
 from fixtures.records.units import GIB
-from fixtures.scenarios import Scenario
-from fixtures.verdicts.case import Case
-from fixtures.verdicts.image_limits import NONE, Variation
-from fixtures.workloads.storybook import PIPELINE_FOLDER
+from fixtures.worker import timed as timed_module
+from fixtures.worker.frozen import fingerprint
+from fixtures.worker.observation import Observation
+from fixtures.worker.recording import CONTROL_VERSION, record_device, record_of, timing_of
 from tests.support import fake_bench
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
@@ -62,7 +62,7 @@ def frozen_reference(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of harmless variation, whatever is stored."""
-    monkeypatch.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
+    monkeypatch.setattr("fixtures.catalogue.matrix.harmless_variation", lambda *_: {})
 
 
 def gpu(**hardware: Any) -> FakeDevice:
@@ -226,7 +226,7 @@ def test_an_image_that_moved_further_from_fp32_s_than_it_may_is_refused(
     assert "(limit 0.9900)" in str(wrong)
     pale = observation(images=IMAGES[:1] * 0.98)
     measured: dict[str, Variation] = {}
-    monkeypatch.setattr("fixtures.scenarios.harmless_variation", lambda *_: measured)
+    monkeypatch.setattr("fixtures.catalogue.matrix.harmless_variation", lambda *_: measured)
     assert recorded(pale).images
     measured[FP32] = Variation(0.01, 0.1, 0.1, 0.1)
     assert recorded(pale).images

@@ -46,7 +46,7 @@ THREADS_OF_A_TOKENIZER = """
 import sys, psutil
 from transformers import AutoTokenizer
 from fixtures.devices.cpu import CpuDevice
-from fixtures.workloads.storybook import PIPELINE_FOLDER
+from fixtures.catalogue.workloads.storybook import PIPELINE_FOLDER
 tokenizer = AutoTokenizer.from_pretrained(PIPELINE_FOLDER / "tokenizer")
 if sys.argv[1] == "opened":
     CpuDevice()

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import nn
 
+from fixtures.catalogue.techniques import CATALOGUE
 from fixtures.devices import DeviceError
 from fixtures.devices.cuda import CudaDevice, device_key
 from fixtures.records.run import WHOLE
 from fixtures.records.units import MIB
-from fixtures.techniques import CATALOGUE
 from tests.devices.fake_cuda import GIB, FakeCuda
 
 

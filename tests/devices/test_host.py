@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from fixtures.catalogue.techniques import CATALOGUE
 from fixtures.devices.host import (
     OPTIONAL_PACKAGES,
     PACKAGES,
@@ -23,7 +24,6 @@ from fixtures.devices.host import (
     processor,
     software_versions,
 )
-from fixtures.techniques import CATALOGUE
 from tests.support.programs import printed
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.catalogue.matrix import chosen_workloads
+from fixtures.catalogue.workloads import default_workloads
 from fixtures.devices import Device, kinds, open_device
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.cuda import CudaDevice
 from fixtures.devices.kinds import KINDS, device_name, find_kind
 from fixtures.devices.needs import NEEDS
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.scenarios import chosen_workloads
 from fixtures.settings import REPOSITORY, Settings
-from fixtures.workloads import default_workloads
 from tests.devices.fake_cuda import FakeCuda
 from tests.support.scenarios import find_scenario
 from tests.test_settings import given_options

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
 from fixtures.devices.cpu import CpuDevice, keep_freed_memory
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS
 from tests.support.differences import ssim
 from tests.support.programs import printed
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from fixtures.metrics import peak_memory
+from fixtures.metrics.case import Case, SideCase
 from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE, SIDE_BY_SIDE
+from fixtures.metrics.limits import Tolerance
 from fixtures.records.baselines import Entry
 from fixtures.records.outcome import Verdict, worst
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.units import MemorySource
-from fixtures.verdicts.case import Case, SideCase
-from fixtures.verdicts.limits import Tolerance
 from tests.support.runs import HARDWARE, SOFTWARE, entry, latency, scenario_record
 
 SCENARIO = "storybook-fp16"

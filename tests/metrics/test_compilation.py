@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from fixtures.metrics.case import SideCase
 from fixtures.metrics.compilation import METRIC
 from fixtures.records.counts import (
     BREAKS,
@@ -23,7 +24,6 @@ from fixtures.records.counts import (
     Row,
 )
 from fixtures.records.outcome import Outcome, Verdict
-from fixtures.verdicts.case import SideCase
 from tests.metrics.cases import NEWER, case
 from tests.support.runs import RECORDED, entry, scenario_record
 

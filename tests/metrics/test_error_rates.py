@@ -9,10 +9,8 @@ import pytest
 
 from fixtures.metrics.latency_tolerances import RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
-from fixtures.records.outcome import Outcome
-from fixtures.records.timing import Sample
-from fixtures.verdicts.limits import Margin
-from fixtures.verdicts.statistics import (
+from fixtures.metrics.limits import Margin
+from fixtures.metrics.statistics import (
     MAX_SAMPLES,
     OTHERS_DOF,
     REGRESSION_ERROR,
@@ -22,6 +20,8 @@ from fixtures.verdicts.statistics import (
     shift_of,
     spread_of,
 )
+from fixtures.records.outcome import Outcome
+from fixtures.records.timing import Sample
 from tests.metrics.cases import case, side_case, timed
 
 RUNS = 1000

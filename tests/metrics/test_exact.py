@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fixtures.metrics.counts import COMPONENTS, COUNTS, HOST, HOST_CALLS_A_STEP, STORED_HOST_CALLS
 from fixtures.metrics.exact import ExactMetric
+from fixtures.metrics.limits import Limits
 from fixtures.records.counts import (
     BYTES_MOVED,
     BYTES_TO_DEVICE,
@@ -28,7 +29,6 @@ from fixtures.records.counts import (
 )
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.report.comparison import texts_of
-from fixtures.verdicts.limits import Limits
 from tests.metrics.cases import case, side_case
 from tests.support.counting import counted, counts, host_calls, with_functions
 from tests.support.runs import entry, scenario_record

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fixtures.metrics import faults
+from fixtures.metrics.case import Case, SideCase
 from fixtures.records.outcome import Outcome
 from fixtures.records.record import CARRIED_OVER, LEAK, RACE, STATE
-from fixtures.verdicts.case import Case, SideCase
 from tests.support.runs import scenario_record
 
 SENTENCES = {

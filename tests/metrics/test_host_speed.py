@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.metrics.case import Case
 from fixtures.metrics.latency_tolerances import FP32_TOLERANCE, MOST_FOR_HOST, RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import at_host_speed, judge_latency
+from fixtures.metrics.limits import Tolerance
+from fixtures.metrics.statistics import MAX_SAMPLES
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Timing
-from fixtures.verdicts.case import Case
-from fixtures.verdicts.limits import Tolerance
-from fixtures.verdicts.statistics import MAX_SAMPLES
 from tests.metrics.cases import ELSEWHERE, case
 from tests.support.runs import entry, latency, timing
 

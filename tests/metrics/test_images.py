@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fixtures.metrics import images as module
+from fixtures.metrics.image_limits import NONE, Limits, Variation, limits
 from fixtures.metrics.images import (
     MEASURES,
     NO_FLIP,
@@ -21,14 +22,13 @@ from fixtures.metrics.images import (
     judge_images,
     judge_likeness,
 )
+from fixtures.metrics.likeness import has_flip, likeness
 from fixtures.records.baselines import read_baseline
 from fixtures.records.images import FP32, FROZEN, STORED, Images, Likeness, as_bytes, decoded
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.software import installation
 from fixtures.settings import REPOSITORY
-from fixtures.verdicts.image_limits import NONE, Limits, Variation, limits
-from fixtures.verdicts.likeness import has_flip, likeness
 from tests.metrics.cases import SCENARIO, case, side_case
 from tests.support.runs import entry, scenario_record
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.metrics.case import FEW_CALLS, IMPLAUSIBLE_GAIN
 from fixtures.metrics.counts import COUNTS, HOST
 from fixtures.metrics.exact import ExactMetric
 from fixtures.metrics.latency_tolerances import (
@@ -18,6 +19,7 @@ from fixtures.metrics.latency_tolerances import (
     SIDE_BY_SIDE,
 )
 from fixtures.metrics.latency_verdicts import judge_change, judge_ratio
+from fixtures.metrics.limits import Tolerance
 from fixtures.metrics.peak_memory import MEMORY_TOLERANCES
 from fixtures.records.counts import (
     BYTES_MOVED,
@@ -30,8 +32,6 @@ from fixtures.records.counts import (
 )
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import WHOLE
-from fixtures.verdicts.case import FEW_CALLS, IMPLAUSIBLE_GAIN
-from fixtures.verdicts.limits import Tolerance
 from tests.metrics.cases import ELSEWHERE, SCENARIO, case, judged_peak, side_case, timed
 from tests.support.counting import counted, host_calls
 from tests.support.runs import HARDWARE, MIB, entry, sample, scenario_record

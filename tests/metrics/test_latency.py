@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.metrics.case import Case
 from fixtures.metrics.latency_tolerances import (
     FP32_ELSEWHERE,
     FP32_TOLERANCE,
@@ -26,11 +27,10 @@ from fixtures.metrics.latency_verdicts import (
     judge_ratio,
     judge_time,
 )
+from fixtures.metrics.limits import Tolerance
+from fixtures.metrics.statistics import MAX_SAMPLES, Priors, Spread
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.timing import Sample, Timing
-from fixtures.verdicts.case import Case
-from fixtures.verdicts.limits import Tolerance
-from fixtures.verdicts.statistics import MAX_SAMPLES, Priors, Spread
 from tests.metrics.cases import ELSEWHERE, OTHER_SETS, SCENARIO, case, side_case, timed
 from tests.support.runs import entry, latency, sample, timing
 

@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.metrics import peak_memory
 from fixtures.metrics.counts import COUNTS, HOST
+from fixtures.metrics.limits import Limits
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.counts import (
     BYTES_MOVED,
@@ -18,7 +19,6 @@ from fixtures.records.counts import (
     SYNCS,
 )
 from fixtures.records.units import GIB, MIB
-from fixtures.verdicts.limits import Limits
 
 STEPS = 3
 MATERIAL = Limits(steps=STEPS)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from fixtures.metrics.limits import MATERIAL, Limits
 from fixtures.metrics.peak_memory import MEMORY_TOLERANCES, METRIC
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.record import AtPeak
 from fixtures.records.units import GIB, MemorySource
-from fixtures.verdicts.limits import MATERIAL, Limits
 from tests.metrics.cases import case, judged_peak
 from tests.support.counting import counted
 from tests.support.runs import MIB, entry, scenario_record

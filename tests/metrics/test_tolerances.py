@@ -6,15 +6,15 @@ import math
 
 import pytest
 
+from fixtures.metrics.case import YOURS
 from fixtures.metrics.counts import HOST
 from fixtures.metrics.latency_tolerances import CONTROL_TOLERANCE, FP32_TOLERANCE, RATIO_TOLERANCE
 from fixtures.metrics.latency_verdicts import judge_latency
+from fixtures.metrics.limits import Tolerance
+from fixtures.metrics.statistics import MAX_SAMPLES, REGRESSION_ERROR, RUN_ERROR, regression_error
 from fixtures.records.counts import SYNCHRONIZE, Counts, Row
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import WHOLE
-from fixtures.verdicts.case import YOURS
-from fixtures.verdicts.limits import Tolerance
-from fixtures.verdicts.statistics import MAX_SAMPLES, REGRESSION_ERROR, RUN_ERROR, regression_error
 from tests.metrics.cases import ELSEWHERE, case, judged_peak, timed
 from tests.support.counting import host_calls
 from tests.support.runs import entry, scenario_record, timing

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from fixtures.metrics import values
+from fixtures.metrics.case import SideCase
 from fixtures.metrics.values import PARAMETERS, ROUNDING, differences, matched, values_beside
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.report.comparison import texts_of
-from fixtures.verdicts.case import SideCase
 from tests.support.runs import scenario_record
 
 STEPS = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)

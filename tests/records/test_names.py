@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
 from fixtures.devices.simulated.profiles import PROFILES
 from fixtures.records.names import nearest
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def _answers(simulation: Simulation) -> Mapping[str, Any]:
             total_memory=profile.memory_bytes,
             major=profile.compute_capability[0],
             minor=profile.compute_capability[1],
-            multi_processor_count=profile.multiprocessors,
+            multi_processor_count=132,
             uuid=uuid,
         )
 

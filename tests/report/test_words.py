@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fixtures.metrics.quantity import counted
 from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.run import ScenarioRecord
 from fixtures.report.table import not_judged
-from fixtures.verdicts.quantity import counted
 from tests.support.runs import scenario_record, verdict
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.catalogue.techniques.test_own_technique_page import COMMANDS, FILES
 from tests.sessions.conftest import INSTALL
 from tests.sessions.machine import Machine
 from tests.sessions.pages import block, command, skip_without
-from tests.techniques.test_own_technique_page import COMMANDS, FILES
 
 pytestmark = pytest.mark.long
 SIMULATED = command("README.md", "--perf-device simulated -n 2")

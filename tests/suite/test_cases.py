@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.measuring.recording import timing_of
+from fixtures.catalogue.matrix import scenarios
 from fixtures.metrics.counts import HOST
+from fixtures.metrics.image_limits import NONE, Variation
 from fixtures.metrics.latency_tolerances import (
     CONTROL_TOLERANCE,
     FP32_TOLERANCE,
@@ -20,17 +21,16 @@ from fixtures.metrics.latency_tolerances import (
     SESSIONS_DIFFER,
     STEADY_SESSIONS_DIFFER,
 )
+from fixtures.metrics.statistics import NO_PRIOR, OTHERS_DOF
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.baselines import Entry
 from fixtures.records.images import STORED, encoded
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RunRecord
-from fixtures.scenarios import scenarios
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.cases import Cases
 from fixtures.suite.session import check_weights
-from fixtures.verdicts.image_limits import NONE, Variation
-from fixtures.verdicts.statistics import NO_PRIOR, OTHERS_DOF
+from fixtures.worker.recording import timing_of
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.runs import RECORDED, entry, latency, scenario_record
@@ -94,7 +94,7 @@ def test_a_scenario_is_judged_by_its_own_image_and_by_how_far_that_varies_withou
         asked.append(of)
         return {STORED: NONE}
 
-    monkeypatch.setattr("fixtures.scenarios.harmless_variation", measured)
+    monkeypatch.setattr("fixtures.catalogue.matrix.harmless_variation", measured)
     images = np.random.default_rng(0).integers(0, 256, (2, 1, 8, 8, 3)).astype(np.float32) / 255
     entries = {
         name: stored(images=tuple(encoded(drawn, lossless=True)))

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques.technique import Claim, less
 from fixtures.devices import Device
-from fixtures.measuring.observation import Observation
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import FAILS, HOLDS, NOT_COMPARED
-from fixtures.scenarios import Scenario
 from fixtures.suite.measurements import Claims, Compared, Measurements
-from fixtures.techniques.technique import Claim, less
+from fixtures.worker.observation import Observation
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import observation, observations_on
 from tests.support.scenarios import find_scenario
@@ -147,5 +147,3 @@ def test_a_technique_without_a_peak_or_a_speed_up_has_none_to_compare(without: s
     for metric in (PEAK_MEMORY, LATENCY):
         result = reason(less(metric, than=NAIVE), peaks=peaks, speedups=speedups)
         assert result == "one of the two has no figure"
-
-

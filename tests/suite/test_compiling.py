@@ -9,16 +9,16 @@ from unittest import mock
 
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads.twins import TWINS, twin_of
 from fixtures.commands.bisect.__main__ import parsed as bisected
 from fixtures.commands.compare.command_line import counting, parsed
 from fixtures.commands.compare.comparing import METRICS
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.counts import FIRST, GRAPHS, GUARDS, RUNS, Counts, Number, Row
-from fixtures.scenarios import Scenario
 from fixtures.settings import Settings, SettingsError
 from fixtures.suite.selecting import compiles_twins, is_asked_for
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads.twins import TWINS, twin_of
 from tests.support import fake_bench
 from tests.support.running import run_here, run_suite
 from tests.support.runs import entry

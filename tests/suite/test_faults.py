@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.workloads import default_workloads
+from fixtures.catalogue.workloads import default_workloads
 from tests.support.running import run_suite
 
 pytestmark = pytest.mark.long

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from torch import Tensor, nn
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.devices import Device, open_device
 from fixtures.devices.phases import denoiser
-from fixtures.measuring.observation import Observation
 from fixtures.metrics import images as image_metric
+from fixtures.metrics.case import Case
 from fixtures.records.baseline_store import BaselineStore
 from fixtures.records.images import Images, decoded
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import ScenarioRecord
-from fixtures.scenarios import Scenario
-from fixtures.verdicts.case import Case
+from fixtures.worker.observation import Observation
 from fixtures.worker.observations import record_likeness
 from tests.support.fake_scenarios import observation, observations_on
 from tests.support.scenarios import find_scenario

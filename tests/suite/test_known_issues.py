@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from fixtures.catalogue.matrix import scenarios
+from fixtures.catalogue.workloads import WORKLOADS
 from fixtures.records.baseline_store import BaselineStore
-from fixtures.scenarios import scenarios
 from fixtures.suite.known_issues import CLOSE, KNOWN_ISSUES, KnownIssue, known_issue
-from fixtures.workloads import WORKLOADS
 from tests.suite.test_judged import BF16, run
 from tests.support.fake_bench import IDLE, ISSUE, KEY
 

@@ -15,23 +15,23 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques.technique import less
 from fixtures.devices import Device
-from fixtures.measuring import timed as timed_module
-from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import new_run, timing_of
-from fixtures.measuring.rounds import SHORT, Plan
+from fixtures.metrics.case import Case
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.metrics.peak_memory import PEAK_MEMORY
 from fixtures.records.images import FP32, FROZEN, STORED, Images
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario
 from fixtures.suite import measurements as measurements_module
 from fixtures.suite.cases import Cases
 from fixtures.suite.measurements import Claims, Measurements
-from fixtures.techniques.technique import less
-from fixtures.verdicts.case import Case
+from fixtures.worker import timed as timed_module
+from fixtures.worker.observation import Observation
+from fixtures.worker.recording import new_run, timing_of
+from fixtures.worker.rounds import SHORT, Plan
 from fixtures.worker.sampling import SampleBudget
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import IMAGES, observation, observations_on

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from _pytest.config import Config
 
-from fixtures.scenarios import groups_of, scenarios
+from fixtures.catalogue.matrix import groups_of, scenarios
 from fixtures.suite.parallel import pytest_cmdline_main
 from tests.suite.test_judged import run
 from tests.support import fake_bench

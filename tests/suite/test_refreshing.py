@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.timing import Timing
-from fixtures.scenarios import Scenario
 from fixtures.suite.refreshing import RoundRobin
 from tests.support.fake_scenarios import fake_scenario
 from tests.support.runs import timing

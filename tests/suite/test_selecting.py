@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.scenarios import covering, groups_of, left_out, scenarios
+from fixtures.catalogue.matrix import covering, groups_of, left_out, scenarios
 from fixtures.suite.selecting import in_shard, selected
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fixtures.metrics.likeness import likeness, worst
 from fixtures.records.images import Images
-from fixtures.verdicts.likeness import likeness, worst
 
 
 def largest_difference(images: Images, reference: Images) -> float:

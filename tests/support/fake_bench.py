@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.devices import host
 from fixtures.devices.host import VISIBLE
-from fixtures.measuring.observation import Observation
 from fixtures.records.counts import Counts
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.record import LEAK
 from fixtures.records.run import WHOLE
-from fixtures.scenarios import Scenario
+from fixtures.worker.observation import Observation
 from fixtures.worker.protocol import Facts
 from tests.support.counting import counts, host_calls
 from tests.support.fake_device import FakeDevice
@@ -153,7 +153,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for judging in ("suite.cases", "commands.refresh"):
         PATCH.setattr(f"fixtures.{judging}.timing_of", lambda *_: {"steps": 1})
     # What was measured of real images says nothing of these.
-    PATCH.setattr("fixtures.scenarios.harmless_variation", lambda *_: {})
+    PATCH.setattr("fixtures.catalogue.matrix.harmless_variation", lambda *_: {})
 
     if scenario := os.environ.get("FAKE_KNOWN"):
         from fixtures.suite.known_issues import KnownIssue

@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import numpy as np
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques import CATALOGUE, REFERENCE
+from fixtures.catalogue.workloads import Workload
+from fixtures.catalogue.workloads.base import FrozenSource
 from fixtures.devices import Device
-from fixtures.measuring.observation import Observation, observe
-from fixtures.measuring.timed import draw_frozen
 from fixtures.records.run import WHOLE
-from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE, REFERENCE
 from fixtures.worker.client import Worker
+from fixtures.worker.observation import Observation, observe
 from fixtures.worker.observations import Observations
-from fixtures.workloads import Workload
-from fixtures.workloads.base import FrozenSource
+from fixtures.worker.timed import draw_frozen
 from tests.support.counting import counts, host_calls
 
 STEPS = 4

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.commands.compare import side
-from fixtures.measuring.observation import Observation, other_beside
-from fixtures.measuring.rounds import Round
 from fixtures.records.counts import FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError, Side
-from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
+from fixtures.worker.observation import Observation, other_beside
 from fixtures.worker.protocol import Facts
+from fixtures.worker.rounds import Round
 from tests.support.counting import counted, host_calls
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import AnswersAtOnce, observation

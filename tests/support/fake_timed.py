@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from fixtures.measuring.rounds import Round
 from fixtures.records.outcome import Outcome, ScenarioError
+from fixtures.worker.rounds import Round
 
 GONE = 2**30
 """The number of no process."""

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from fixtures.catalogue.techniques.registry import CATALOGUE, Wrapped
+from fixtures.catalogue.techniques.technique import Application
+from fixtures.catalogue.workloads import Workload
 from fixtures.devices import Device
-from fixtures.techniques.registry import CATALOGUE, Wrapped
-from fixtures.techniques.technique import Application
 from fixtures.worker.client import Worker
-from fixtures.workloads import Workload
 from tests.support.patched_python import command
 
 SLOW_DOWN = float(os.environ.get("PERF_FAULT_SLOW_DOWN", "0.30"))

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.techniques.snapshots import linear_work, record_snapshots
+from fixtures.catalogue.techniques.technique import ActivationContext
+from fixtures.catalogue.workloads import WORKLOADS, Workload
 from fixtures.devices import Device, Trace
 from fixtures.devices.phases import denoiser
-from fixtures.techniques import CATALOGUE
-from fixtures.techniques.snapshots import linear_work, record_snapshots
-from fixtures.techniques.technique import ActivationContext
-from fixtures.workloads import WORKLOADS, Workload
 
 STEPS, WARM_UP_STEPS = 2, 1
 Spoil = Callable[[Any], None]

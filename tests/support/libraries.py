@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.techniques import Technique
+from fixtures.catalogue.techniques import Technique
 
 
 def skipped_without_libraries(technique: Technique) -> pytest.MarkDecorator:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fixtures import catalogues
+from fixtures.catalogue import own as catalogues
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
 from fixtures.settings import SettingsError
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS
 
 TECHNIQUE = '''
-from fixtures.techniques.registry import technique
+from fixtures.catalogue.techniques.registry import technique
 
 
 @technique(
@@ -28,9 +28,9 @@ def warmed(workload, device):
 WORKLOAD = '''
 from dataclasses import replace
 
-from fixtures.workloads.base import EMBEDDED
-from fixtures.workloads.registry import workload
-from fixtures.workloads.storybook import CALL, source
+from fixtures.catalogue.workloads.base import EMBEDDED
+from fixtures.catalogue.workloads.registry import workload
+from fixtures.catalogue.workloads.storybook import CALL, source
 
 
 @workload(

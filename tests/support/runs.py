@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fixtures.metrics.quantity import RUN
 from fixtures.records.baselines import Entry, LatencySession, Provenance
 from fixtures.records.outcome import Outcome, Reason, Verdict
 from fixtures.records.run import WHOLE, RunRecord, ScenarioRecord
 from fixtures.records.timing import Group, Sample, Timing
-from fixtures.verdicts.quantity import RUN
 from tests.support.counting import counts, host_calls
 
 MIB = 2**20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fixtures.scenarios import Scenario, find_workload
-from fixtures.techniques import CATALOGUE
+from fixtures.catalogue.matrix import Scenario, find_workload
+from fixtures.catalogue.techniques import CATALOGUE
 
 
 def find_scenario(workload: str, technique: str, weights: str = "") -> Scenario:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS, Workload
+from fixtures.catalogue.workloads.base import EMBEDDED
+from fixtures.catalogue.workloads.images import SD15
+from fixtures.catalogue.workloads.twins import SMALL
 from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS, Workload
-from fixtures.workloads.base import EMBEDDED
-from fixtures.workloads.images import SD15
-from fixtures.workloads.twins import SMALL
 
 Spoil = Callable[[Any], None]
 SIDE_PX = 128

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fixtures.workloads import FULL_SIZE, WORKLOADS, Workload
-from fixtures.workloads.twins import SMALL, small_call
+from fixtures.catalogue.workloads import FULL_SIZE, WORKLOADS, Workload
+from fixtures.catalogue.workloads.twins import SMALL, small_call
 
 BY_DEFAULT = tuple(workload.name for workload in FULL_SIZE if workload.name in SMALL)
 """The names of those that run where no workload is named."""

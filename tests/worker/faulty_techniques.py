@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fixtures.techniques.registry import technique
-from fixtures.techniques.technique import Application
+from fixtures.catalogue.techniques.registry import technique
+from fixtures.catalogue.techniques.technique import Application
 
 
 def _harmful(harm: Callable[[], object]) -> Application:

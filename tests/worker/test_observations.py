@@ -9,18 +9,18 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from fixtures.catalogue.matrix import Scenario
 from fixtures.devices import Device
-from fixtures.measuring.observation import Observation
-from fixtures.measuring.recording import new_run, record_of
+from fixtures.metrics import likeness as likeness_module
+from fixtures.metrics.likeness import has_flip, likeness
 from fixtures.records.images import FP32, FROZEN, STORED, Images, as_stored, decoded, encoded
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import ScenarioRecord
-from fixtures.scenarios import Scenario
-from fixtures.verdicts import likeness as likeness_module
-from fixtures.verdicts.likeness import has_flip, likeness
 from fixtures.worker import observations as observations_module
 from fixtures.worker.client import Worker as Client
+from fixtures.worker.observation import Observation
 from fixtures.worker.observations import Observations, keep_images, record_likeness
+from fixtures.worker.recording import new_run, record_of
 from tests.support.fake_device import FakeDevice
 from tests.support.fake_scenarios import (
     IMAGES,

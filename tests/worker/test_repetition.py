@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import psutil
 import pytest
 
+from fixtures.metrics.statistics import MAX_SAMPLES
 from fixtures.records.outcome import Outcome, ScenarioError, Verdict
 from fixtures.records.timing import Timing
-from fixtures.verdicts.statistics import MAX_SAMPLES
 from fixtures.worker.sampling import SCENARIO_S, SampleBudget, noise, until_decided
 from tests.support.runs import timing
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from fixtures.measuring.rounds import Plan
 from fixtures.records.outcome import ScenarioError
 from fixtures.records.timing import Timing
+from fixtures.worker.rounds import Plan
 from fixtures.worker.sampling import time_pair
 from tests.support.fake_scenarios import fake_scenario
 from tests.support.fake_timed import FakeTimed

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fixtures.measuring.observation import Observation, other_beside
+from fixtures.catalogue.matrix import Scenario
 from fixtures.records.outcome import Outcome, ScenarioError
-from fixtures.scenarios import Scenario
 from fixtures.worker import tasks
+from fixtures.worker.observation import Observation, other_beside
 from fixtures.worker.protocol import Action, Facts, Opening, Task
 from tests.support.answers import answer_to
 from tests.support.fake_device import FakeDevice

@@ -20,11 +20,11 @@ import numpy as np
 import psutil
 import pytest
 
-from fixtures.catalogues import load
-from fixtures.measuring.observation import Observation
+from fixtures.catalogue.own import load
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.settings import REPOSITORY, Settings
 from fixtures.worker.client import Worker
+from fixtures.worker.observation import Observation
 from fixtures.worker.protocol import Facts
 from fixtures.worker.sampling import TimedTask
 from tests.support.own_catalogue import WORKLOAD, nothing_kept, written

@@ -14,8 +14,8 @@ from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.compare.side import running_side
 from fixtures.commands.errors import CommandError
+from fixtures.metrics.limits import Limits
 from fixtures.settings import Settings
-from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import in_process
 from tests.support.scenarios import find_scenario
 

@@ -9,11 +9,11 @@ import pytest
 from fixtures.commands.bisect.steps import Criterion, Step, StepOutcome
 from fixtures.commands.compare.comparing import Compared, not_run, verdicts_on
 from fixtures.commands.errors import CommandError
+from fixtures.metrics.case import SideCase
 from fixtures.metrics.latency_verdicts import LATENCY
 from fixtures.records.counts import FLOPS as FLOPS_TOTAL
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
-from fixtures.verdicts.case import SideCase
 from tests.support.counting import counted, host_calls
 from tests.support.runs import failure, run_record, scenario_record
 

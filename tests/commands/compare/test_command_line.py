@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fixtures import catalogues
+from fixtures.catalogue import own as catalogues
+from fixtures.catalogue.workloads import WORKLOADS
+from fixtures.catalogue.workloads.twins import SUFFIX, twins
 from fixtures.commands.bisect import __main__ as bisect
 from fixtures.commands.compare import __main__ as compare
 from fixtures.commands.compare import side
@@ -17,8 +19,6 @@ from fixtures.commands.compare.command_line import parsed, selected
 from fixtures.commands.compare.environments import InstallationError
 from fixtures.commands.compare.requirements import Requirements
 from fixtures.commands.options import settings_of
-from fixtures.workloads import WORKLOADS
-from fixtures.workloads.twins import SUFFIX, twins
 
 SIDES = ["--base", "diffusers==0.36.0", "--head", "diffusers==0.42.1"]
 ENDS = ["--package", "diffusers", "--good", "0.36.0", "--bad", "0.42.1", "--metric", "counts"]

@@ -10,11 +10,11 @@ import pytest
 from fixtures.commands.compare.__main__ import closing_line, render, write_comparison
 from fixtures.commands.compare.comparing import METRICS, Compared, Comparing
 from fixtures.commands.errors import CommandError
+from fixtures.metrics.likeness import has_flip
+from fixtures.metrics.limits import Limits
 from fixtures.records.outcome import Outcome
 from fixtures.records.run import RESULTS
 from fixtures.report.comparison import texts_of
-from fixtures.verdicts.likeness import has_flip
-from fixtures.verdicts.limits import Limits
 from tests.support.fake_side import fake_side, in_process
 from tests.support.scenarios import find_scenario
 

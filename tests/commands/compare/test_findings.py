@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from fixtures.commands.compare.__main__ import MAX_FINDINGS, closing_line, render
 from fixtures.commands.compare.comparing import Compared, not_run, verdicts_on
 from fixtures.commands.compare.findings import findings_of
+from fixtures.metrics.case import SideCase
 from fixtures.metrics.latency_verdicts import LATENCY
+from fixtures.metrics.limits import Limits
 from fixtures.metrics.values import VALUES
 from fixtures.records.counts import BYTES_MOVED, FLOPS, TOTALS, Counts
 from fixtures.records.outcome import Outcome, Verdict
@@ -16,8 +18,6 @@ from fixtures.records.record import AtPeak
 from fixtures.records.run import WHOLE, ScenarioRecord
 from fixtures.records.units import GIB
 from fixtures.report.comparison import Finding
-from fixtures.verdicts.case import SideCase
-from fixtures.verdicts.limits import Limits
 from tests.support.counting import counted, host_calls, with_functions
 from tests.support.runs import failure, run_record, scenario_record, verdict
 

@@ -15,21 +15,21 @@ from typing import Any
 import pytest
 from diffusers import AutoencoderKL, FluxTransformer2DModel, UNet2DConditionModel
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.workloads import WORKLOADS
+from fixtures.catalogue.workloads.twins import twin_of
 from fixtures.commands.compare import __main__ as command
 from fixtures.commands.compare.comparing import Compared, Comparing
 from fixtures.commands.compare.side import Side
-from fixtures.measuring.rounds import Plan
+from fixtures.metrics.limits import Limits
 from fixtures.metrics.values import ROUNDING
 from fixtures.records.outcome import Outcome
-from fixtures.scenarios import Scenario
 from fixtures.settings import Settings
-from fixtures.verdicts.limits import Limits
 from fixtures.worker import tasks
 from fixtures.worker.client import Worker
 from fixtures.worker.protocol import Action, Opening, Task
+from fixtures.worker.rounds import Plan
 from fixtures.worker.sampling import time_pair
-from fixtures.workloads import WORKLOADS
-from fixtures.workloads.twins import twin_of
 from tests.support.answers import answer_to
 from tests.support.fake_scenarios import AnswersAtOnce
 from tests.support.patched_python import command as patched_command

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS, Workload
 from fixtures.commands.fit.configurations import (
     AS_MANY_BYTES,
     SKIPS,
@@ -14,8 +16,6 @@ from fixtures.commands.fit.configurations import (
     single_techniques,
     why_not_tried,
 )
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS, Workload
 from tests.support.fits import way
 
 Figures = Callable[[tuple[str, ...]], tuple[int, str]]

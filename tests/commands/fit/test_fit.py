@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
 from fixtures.commands.fit import __main__ as command
 from fixtures.commands.fit import answering
 from fixtures.devices.simulated.device import SimulatedDevice
@@ -21,11 +23,9 @@ from fixtures.records.fit import FIT, Configuration
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.units import MIB
 from fixtures.settings import Settings
-from fixtures.techniques import CATALOGUE
 from fixtures.worker import tasks
 from fixtures.worker.protocol import Action, Facts, Opening, Task, Trying, send_answer
 from fixtures.worker.running import Running
-from fixtures.workloads import WORKLOADS
 from tests.support import fits
 from tests.support.simulated_runs import small
 

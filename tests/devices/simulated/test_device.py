@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques import CATALOGUE
 from fixtures.devices import DeviceError, open_device
 from fixtures.devices.needs import Need
 from fixtures.devices.simulated import private
@@ -17,8 +19,6 @@ from fixtures.devices.simulated.kernels import CAVEAT, scratch_bytes
 from fixtures.records.counts import BYTES_MOVED, FLOPS
 from fixtures.records.outcome import Outcome, ScenarioError
 from fixtures.records.run import WHOLE
-from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE
 from tests.support.fake_scenarios import observations_on
 from tests.support.simulated_runs import simulate, simulated, small
 

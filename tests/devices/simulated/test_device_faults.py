@@ -13,18 +13,18 @@ import pytest
 import torch
 from diffusers.hooks.group_offloading import ModuleGroup
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.techniques.placement import group_hooks
+from fixtures.catalogue.techniques.registry import models
+from fixtures.catalogue.techniques.snapshots import record_snapshots
+from fixtures.catalogue.techniques.technique import ActivationContext
+from fixtures.catalogue.workloads import Workload
 from fixtures.devices.simulated.ordering import DEFAULT
 from fixtures.devices.simulated.runtime import Stream
-from fixtures.measuring.failures import scenario_errors
 from fixtures.records.images import Images
 from fixtures.records.outcome import ScenarioError
-from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE
-from fixtures.techniques.placement import group_hooks
-from fixtures.techniques.registry import models
-from fixtures.techniques.snapshots import record_snapshots
-from fixtures.techniques.technique import ActivationContext
-from fixtures.workloads import Workload
+from fixtures.worker.failures import scenario_errors
 from tests.support.differences import ssim
 from tests.support.simulated_runs import shared_device, small_drawing
 

@@ -8,13 +8,13 @@ from functools import cache
 import pytest
 import torch
 
+from fixtures.catalogue.matrix import Scenario
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import Workload
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
-from fixtures.measuring.observation import Observation, observe
 from fixtures.records.images import Images
-from fixtures.scenarios import Scenario
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import Workload
+from fixtures.worker.observation import Observation, observe
 from tests.support.differences import largest_difference, ssim
 from tests.support.fake_scenarios import observations_on
 from tests.support.scenarios import find_scenario

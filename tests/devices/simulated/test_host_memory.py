@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
+from fixtures.catalogue.workloads import Workload
 from fixtures.devices import Trace
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.host_memory import HostMemory
 from fixtures.devices.simulated.simulation import Simulation
 from fixtures.records.run import PAGEABLE, PINNED
-from fixtures.workloads import Workload
 from tests.support.simulated_runs import SIDE_PX, simulate, small
 
 KIB = 2**10

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import torch
 
+from fixtures.catalogue.techniques import CATALOGUE
+from fixtures.catalogue.workloads import WORKLOADS
+from fixtures.catalogue.workloads.random_weights import random_model
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import find_card
-from fixtures.measuring.trial import try_configuration
 from fixtures.records.units import GIB
 from fixtures.settings import REPOSITORY
-from fixtures.techniques import CATALOGUE
-from fixtures.workloads import WORKLOADS
-from fixtures.workloads.random_weights import random_model
+from fixtures.worker.trial import try_configuration
 
 with (REPOSITORY / "docs/published.csv").open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))

@@ -12,7 +12,6 @@ SLOW = Profile(
     name="Round figures",
     memory_bytes=10**9,
     compute_capability=(8, 0),
-    multiprocessors=1,
     bandwidth_bytes_per_s=1000.0,
     host_link_bytes_per_s=10.0,
     flop_per_s={"fp32": 100.0, "tf32": 400.0, "fp16": 800.0},

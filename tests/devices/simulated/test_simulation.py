@@ -11,6 +11,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from fixtures.catalogue.techniques import CATALOGUE
 from fixtures.devices import Trace
 from fixtures.devices.cpu import CpuDevice
 from fixtures.devices.simulated.device import SimulatedDevice
@@ -26,7 +27,6 @@ from fixtures.records.counts import (
     Row,
 )
 from fixtures.records.run import RESERVED, WHOLE
-from fixtures.techniques import CATALOGUE
 from tests.support.simulated_runs import shared_device, shared_workload, simulate, simulated, small
 
 COMPONENTS = {WHOLE, RESERVED, "text_encoder", "denoiser", "vae"}

@@ -3,8 +3,8 @@
 `pipelines.json` has the small components that the tests of diffusers use:
 https://github.com/huggingface/diffusers/tree/main/tests/pipelines
 `published.json` has those of published pipelines, full size, each with its source; a name such as
-`sd15/unet` stands for the one in `fixtures/workloads/published/`. Both are without what is the
-default of a component's class.
+`sd15/unet` stands for the one in `fixtures/catalogue/workloads/published/`. Both are without what
+is the default of a component's class.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fixtures.workloads.made_tokenizers import byte_t5_tokenizer, byte_tokenizer, word_tokenizer
-from fixtures.workloads.sources import published
+from fixtures.catalogue.workloads.made_tokenizers import (
+    byte_t5_tokenizer,
+    byte_tokenizer,
+    word_tokenizer,
+)
+from fixtures.catalogue.workloads.sources import published
 
 Data = dict[str, Any]
 """Components by name, and pipelines by class."""
