@@ -77,7 +77,7 @@ def test_what_is_material_depends_on_the_size(source: MemorySource, peak: int, m
 def test_figures_that_round_to_the_same_are_told_apart_by_their_bytes() -> None:
     on = case(entry=entry(component_peak_bytes={"whole": 10 * GIB}))
     above = judged_peak(replace(on, limits=EXACT), {"whole": 10 * GIB + 1}, "replay")
-    assert "10,737,418,241 bytes is +<0.001 % against" in above.sentence
+    assert "10,737,418,240 -> 10,737,418,241 bytes (+1 bytes, +<0.001 %) against" in above.sentence
     assert above.detail == "whole 10,737,418,241 bytes (limit 10,737,418,240 bytes)"
 
 

@@ -17,7 +17,7 @@ from fixtures.records.outcome import Outcome, Remedy
 from fixtures.records.record import AtPeak
 from fixtures.records.run import RunRecord, ScenarioRecord
 from fixtures.records.timing import Interval
-from fixtures.report.comparison import Comparison, Finding
+from fixtures.report.comparison import Comparison, Finding, Headline
 from fixtures.report.page import MAX_OPEN, page
 from tests.support.counting import counted
 from tests.support.runs import MIB, run_record, scenario_record, timing, verdict
@@ -347,8 +347,18 @@ def test_a_scenario_shows_both_sides_of_a_comparison() -> None:
     slower = verdict("storybook-fp16", Outcome.REGRESSION, "latency")
     figure = replace(slower, baseline=100.0, measured=150.0, detail="mm +2")
     finding = Finding(Outcome.REGRESSION, "mm +2 <i>", "latency +50.0 %", ("storybook-fp16",))
-    compared = Comparison(("<s>", "head"), base, ["torch 1 -> 2"], [figure], 3, [finding])
+    finding = replace(finding, checks="<u> 1.5", program="print('<b>')")
+    headline = Headline("mixed", ["FLUX: peak 1.00 -> 2.00 GiB"])
+    sides = ("<s>", "head"), base
+    compared = Comparison(*sides, ["torch 1 -> 2"], [figure], 3, [finding], headline)
     reader = read(head, comparison=compared)
+    order = ["✗ mixed", "FLUX: peak 1.00 -> 2.00 GiB", "base: <s>", "1 finding: 1 failed"]
+    order += ["Measure it on a card: <u> 1.5", "print('<b>')", "Every figure that changed"]
+    order += ["Head, judged against base", "1 failed"]
+    places = [reader.text.rindex(words) for words in order]
+    assert places == sorted(places)
+    folded = [each for each in reader.attributes("details") if "open" not in each]
+    assert len(folded) >= 2
     assert "latency100 ms150 ms+50.0 %regressionmm +2" in reader.text
     for words in (
         *("base: <s>", "Changed packages: torch 1 -> 2. 1 figure changed, 3 figures unchanged."),

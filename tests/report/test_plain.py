@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import unicodedata
 from dataclasses import replace
@@ -18,7 +19,7 @@ from fixtures.commands.compare.__main__ import render as render_comparison
 from fixtures.commands.compare.comparing import Compared
 from fixtures.records.outcome import Outcome, Verdict
 from fixtures.records.run import RunRecord
-from fixtures.report.comparison import Comparison, Finding
+from fixtures.report.comparison import Comparison, Finding, Headline
 from fixtures.report.plain import escaped, escaped_line, no_commands, plain_line
 from fixtures.report.summary import markdown
 from fixtures.report.terminal import render
@@ -108,23 +109,33 @@ def outside(words: str) -> RunRecord:
     )
 
 
+FOLDED = ("Every verdict", "All figures")
+"""Behind a comparison's findings."""
+
+
 @given(TEXTS)
 def test_no_word_of_a_run_is_live_in_its_summary(words: str) -> None:
     figure = Verdict(words, words, Outcome.REGRESSION, words, 2.0, 1.0, detail=words)
-    finding = Finding(Outcome.REGRESSION, words, words, (words,))
-    comparison = Comparison((words, words), run_record(), [words], [figure], 0, [finding])
+    program = f"name = {json.dumps(words)}\n"
+    finding = Finding(Outcome.REGRESSION, words, words, (words,), checks=words, program=program)
+    headline = Headline("regression", [words])
+    sides = (words, words), run_record()
+    comparison = Comparison(*sides, [words], [figure], 0, [finding], headline)
     text = markdown(outside(words), strict=False, comparison=comparison)
     tokens = tokens_of(text)
     kinds = {token.type for token in tokens}
-    assert not kinds & {"link_open", "image", "code_inline", "code_block", "fence", "html_inline"}
+    assert not kinds & {"link_open", "image", "code_inline", "code_block", "html_inline"}
     assert not kinds & {"em_open", "s_open", "blockquote_open", "hr"}
     assert [token.type for token in tokens].count("ordered_list_open") == 1  # of findings
     assert [token.tag for token in tokens if token.type == "heading_open"] == ["h2"]
     folded = [token.content for token in tokens if token.type == "html_block"]
-    assert folded[0] == "<details><summary>All figures</summary>\n"
-    assert folded[1].endswith("</pre>\n")
-    assert not re.search(r"<(?!/?pre>)", folded[1])
-    assert folded[2:] == ["</details>\n"]
+    assert [token.content for token in tokens if token.type == "fence"] == [program]
+    of_program, *others = folded
+    assert of_program.startswith("<details><summary>Measure it on a card: ")
+    assert of_program.count("<") == 3
+    end = "</details>\n"
+    first, last = (f"<details><summary>{words}</summary>\n" for words in FOLDED)
+    assert [others.pop(3)[-7:], *others] == ["</pre>\n", end, first, end + last, end]
     seen = " ".join(token.content for token in tokens if token.type == "text")
     assert not LIVE.search(seen)
     assert len(text.splitlines()) == len(text.split("\n")) - 1
@@ -172,7 +183,7 @@ def test_what_a_test_says_of_a_verdict_is_no_command_either(outcome: Outcome) ->
 def test_a_comparison_s_words_are_no_command() -> None:
     broken = replace(verdict("storybook-fp16", Outcome.BROKEN), text="broken\n::error::x\x1b[31m")
     compared = Compared(run_record(), run_record(), [broken])
-    text = render_comparison(compared, color=False)
+    text = render_comparison(compared, ("a", "b"), color=False)
     assert "\x1b" not in text
     assert "broken ::error::x\\x1b[31m" in text
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]

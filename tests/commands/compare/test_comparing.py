@@ -20,6 +20,7 @@ from tests.support.scenarios import find_scenario
 
 SCENARIOS = [find_scenario("storybook", name) for name in ("fp32", "bf16")]
 BF16 = "storybook-bf16"
+NAMES = ("diffusers==0.42.1", "diffusers==0.43.0")
 EXACT = ("peak_memory", "counts")
 EXACTLY = Limits(exact=True)
 METRIC_NAMES = {
@@ -88,7 +89,7 @@ def test_a_byte_an_operation_and_more_python_in_a_step_are_a_difference(
 def test_figures_may_change_by_what_is_allowed_or_immaterial(compare: Compare) -> None:
     compared = compare("sound", "more", (*EXACT, "host_calls"), Limits(0.1, exact=True))
     assert set(outcomes(compared).values()) == {Outcome.PASS}
-    printed = render(compared, color=False)
+    printed = render(compared, NAMES, color=False)
     assert "operations" in printed
     assert "within limits: diffusers/model.py:Model.forward" in printed
     assert outcomes(compare("sound", "more", EXACT, Limits())) == {
@@ -139,7 +140,7 @@ def test_what_does_not_run_fails_where_base_runs_it_and_the_rest_is_compared(
     says_nothing = outcome is Outcome.UNSUPPORTED
     assert list(compared.failed) == ([] if says_nothing else [figure])
     assert (BF16 in compared.compared) != says_nothing
-    printed = render(compared, color=False)
+    printed = render(compared, NAMES, color=False)
     assert f"{BF16}: {words}" in printed
     assert ("; 1 scenario compared, 1 not" in printed) == says_nothing
 
@@ -158,7 +159,7 @@ def test_a_base_that_fails_while_it_is_timed_leaves_that_out_and_a_head_fails(
     assert not compared.failed
     assert compared.compared == {"storybook-fp32", BF16}
     words = f"storybook-fp32, {BF16}: latency not compared: on base: it does not work"
-    assert words in render(compared, color=False)
+    assert words in render(compared, NAMES, color=False)
     failing = compare("sound", "untimed", ("latency",))
     assert outcomes(failing) == {"latency": Outcome.BROKEN}
     assert failing.failed[0].not_run == "head"
@@ -167,7 +168,7 @@ def test_a_base_that_fails_while_it_is_timed_leaves_that_out_and_a_head_fails(
 def test_a_head_that_cannot_be_imported_fails_and_a_base_compares_nothing(compare: Compare) -> None:
     compared = compare("sound", "import", ("counts",))
     assert len(compared.failed) == 2
-    assert "ImportError" in render(compared, color=False)
+    assert "ImportError" in render(compared, NAMES, color=False)
     without_base = compare("import", "sound")
     assert not without_base.compared
     assert not without_base.failed
@@ -176,7 +177,8 @@ def test_a_head_that_cannot_be_imported_fails_and_a_base_compares_nothing(compar
 def test_of_two_devices_nothing_is_compared(compare: Compare) -> None:
     with pytest.raises(CommandError, match="base runs on fake and head on fake-other"):
         compare("sound", "elsewhere")
-    text = render(compare("sound", "more", EXACT), color=False)
+    text = render(compare("sound", "more", EXACT), NAMES, color=False)
+    assert text.startswith("regression\n    storybook, 128 x 128, 20 steps, fp32: peak 536,870,912 ->")
     assert "changed from base to head: diffusers 0.42.1 -> 0.43.0" in text
     assert "flops" not in text
 
@@ -184,7 +186,7 @@ def test_of_two_devices_nothing_is_compared(compare: Compare) -> None:
 def test_both_sides_are_written(compare: Compare, tmp_path: Path) -> None:
     compared = compare("sound", "more")
     folder = tmp_path / "report"
-    written = write_comparison(folder, compared, ["diffusers==0.42.1", "diffusers==0.43.0"])
+    written = write_comparison(folder, compared, NAMES)
     assert {path.name for path in written} == {
         "results.json",
         "summary.md",

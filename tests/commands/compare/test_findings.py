@@ -239,7 +239,7 @@ def test_the_screen_shows_ten_findings() -> None:
         for n in range(MAX_FINDINGS + 2)
     ]
     result = compared(*sides)
-    text = render(result, color=False)
+    text = render(result, ("a", "b"), color=False)
     assert " 1. regression: view +111 in Module11" in text
     assert f"{MAX_FINDINGS}. regression" in text
     assert f"{MAX_FINDINGS + 1}. " not in text
