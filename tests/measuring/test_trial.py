@@ -6,11 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from fixtures.devices.simulated import device
 from fixtures.devices.simulated.device import SimulatedDevice
 from fixtures.devices.simulated.profiles import Profile, find_card
+from fixtures.measuring.observation import observe
+from fixtures.measuring.recording import record_observation, record_of
 from fixtures.measuring.trial import try_configuration
 from fixtures.records.fit import MAX_CONTEXT_BYTES, Configuration
+from fixtures.records.run import RESULTS
+from fixtures.records.units import MIB
+from fixtures.scenarios import Scenario
 from fixtures.techniques import CATALOGUE
+from tests.support.runs import run_record
 from tests.support.simulated_runs import small
 
 BRIEF = small(width=64, height=64)
@@ -28,6 +35,18 @@ def test_cards_of_the_same_kernels_are_asked_for_the_same(technique: str) -> Non
     assert larger == replace(ampere, bound_ms=larger.bound_ms)
     # cuBLAS keeps 32 MiB there.
     assert hopper.peak_bytes > larger.peak_bytes
+
+
+def test_an_observation_names_the_cards_that_fit_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = find_card("rtx-4090")
+    needed_bytes = tried("fp16", card).needed_bytes + MAX_CONTEXT_BYTES
+    sizes = {"tight": needed_bytes - 8 * MIB, "roomy": needed_bytes + 8 * MIB}
+    others = {name: replace(card, id=name, memory_bytes=size) for name, size in sizes.items()}
+    monkeypatch.setattr(device, "PROFILES", others)
+    scenario = Scenario(BRIEF, CATALOGUE["fp16"])
+    run = run_record(recorded := record_of(run_record(), scenario))
+    record_observation(recorded, observe(scenario, SimulatedDevice(card)), None)
+    assert RESULTS.load(RESULTS.dump(run), "here").scenarios[scenario.id].cards == ("roomy",)
 
 
 def test_a_card_with_a_byte_too_few_is_where_the_memory_runs_out() -> None:

@@ -178,7 +178,9 @@ def test_of_two_devices_nothing_is_compared(compare: Compare) -> None:
     with pytest.raises(CommandError, match="base runs on fake and head on fake-other"):
         compare("sound", "elsewhere")
     text = render(compare("sound", "more", EXACT), NAMES, color=False)
-    assert text.startswith("regression\n    storybook, 128 x 128, 20 steps, fp32: peak 536,870,912 ->")
+    assert text.startswith(
+        "regression\n    storybook, 128 x 128, 20 steps, fp32: peak 536,870,912 ->"
+    )
     assert "changed from base to head: diffusers 0.42.1 -> 0.43.0" in text
     assert "flops" not in text
 

@@ -59,13 +59,14 @@ def test_a_torch_that_is_built_otherwise_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
-    workload = small(width=4096, height=4096)
     observations = observations_on(SimulatedDevice("titan-rtx"))
-    with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as caught:
-        observations.active(Scenario(workload, CATALOGUE["naive_attention"]))
-    assert caught.value.outcome is Outcome.BROKEN
-    where = r"in fragments, in the denoiser \(Attention\); the next larger card is rtx-5090"
-    assert re.search(where, caught.value.reason)
+    for px, card in ((1024, "the next larger card that holds it is h200"), (4096, "no card")):
+        scenario = Scenario(small(width=px, height=px), CATALOGUE["naive_attention"])
+        with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as no:
+            observations_on(observations.device).active(scenario)
+        assert no.value.outcome is Outcome.BROKEN
+        where = rf"in fragments, in the denoiser \(Attention\); {card}"
+        assert re.search(where, no.value.reason)
     # The device still works.
     assert observations.active(Scenario(small(), CATALOGUE["fp16"])).component_peak_bytes
 
