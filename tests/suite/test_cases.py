@@ -152,6 +152,8 @@ def test_the_steps_are_those_of_the_call_that_is_counted(
     ("session", "command"),
     [
         ("perf", "nox -s refresh -- "),
+        ("compare", "nox -s refresh -- "),
+        ("tests", "python -m pytest perf_tests --perf-update-baselines "),
         (None, "python -m pytest perf_tests --perf-update-baselines "),
     ],
 )

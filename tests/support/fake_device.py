@@ -120,5 +120,8 @@ class FakeDevice:
         call()
         return self.counted
 
+    def cards(self) -> None:
+        """Nothing tells."""
+
     def release(self) -> None:
         """Nothing is held."""

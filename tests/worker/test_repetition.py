@@ -156,7 +156,10 @@ def test_every_cause_is_named_with_its_figures_and_no_other(
     [
         (2, f"allow {MAX_SAMPLES - 2} samples more: --perf-budget {12 * (MAX_SAMPLES - 2)}"),
         (MAX_SAMPLES - 1, "allow 1 sample more: --perf-budget 12"),
-        (MAX_SAMPLES, "add a session to the baseline: nox -s refresh"),
+        (
+            MAX_SAMPLES,
+            "add a session to the baseline: python -m pytest perf_tests --perf-update-baselines",
+        ),
     ],
 )
 @pytest.mark.usefixtures("loaded")

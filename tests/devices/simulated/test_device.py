@@ -59,16 +59,16 @@ def test_a_torch_that_is_built_otherwise_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_out_of_memory_is_a_broken_scenario_with_one_sentence() -> None:
-    observations = observations_on(SimulatedDevice("titan-rtx"))
-    for px, card in ((1024, "the next larger card that holds it is h200"), (4096, "no card")):
+    card = SimulatedDevice("titan-rtx")
+    for px, holds in ((1024, "the next larger card that holds it is h200"), (4096, "no card")):
         scenario = Scenario(small(width=px, height=px), CATALOGUE["naive_attention"])
         with pytest.raises(ScenarioError, match="ran out of memory on simulated-titan-rtx") as no:
-            observations_on(observations.device).active(scenario)
+            observations_on(card).active(scenario)
         assert no.value.outcome is Outcome.BROKEN
-        where = rf"in fragments, in the denoiser \(Attention\); {card}"
+        where = rf"in fragments, in the denoiser \(Attention\); {holds}"
         assert re.search(where, no.value.reason)
     # The device still works.
-    assert observations.active(Scenario(small(), CATALOGUE["fp16"])).component_peak_bytes
+    assert observations_on(card).active(Scenario(small(), CATALOGUE["fp16"])).component_peak_bytes
 
 
 def test_tf32_bounds_the_same_work_at_a_higher_rate() -> None:
