@@ -43,8 +43,8 @@ class FakePipeline:
 class FakeWorkload:
     """Draws by calling the pipeline."""
 
-    name = "fake"
-    weights = ""
+    name = described = "fake"
+    weights = repository = ""
     default_weights = ""
     call = SimpleNamespace(steps=STEPS)
     representative_steps = 3
