@@ -38,7 +38,7 @@ def autocast(**options: Any) -> Spoil:
     """Enter another autocast inside of the technique's own context."""
 
     def spoil(pipeline: Wrapped) -> None:
-        pipeline.pipeline = Wrapped(pipeline._pipeline, lambda: torch.autocast("cpu", **options))
+        pipeline._pipeline = Wrapped(pipeline._pipeline, lambda: torch.autocast("cpu", **options))
 
     return spoil
 

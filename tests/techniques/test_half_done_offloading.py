@@ -33,8 +33,8 @@ def fp32_precision(mode: str) -> Spoil:
     """Switch TF32 inside of the technique's own context."""
 
     def spoil(pipeline: Wrapped) -> None:
-        pipeline.pipeline = Wrapped(
-            pipeline.pipeline, lambda: switched(MATMUL, "fp32_precision", mode)
+        pipeline._pipeline = Wrapped(
+            pipeline._pipeline, lambda: switched(MATMUL, "fp32_precision", mode)
         )
 
     return spoil
