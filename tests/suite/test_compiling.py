@@ -141,7 +141,9 @@ def test_commands_compare_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
             parsed([*sides, "--metric", "compilation", *beside], None)
         assert refusal in capsys.readouterr().err
     ends = ["--package", "diffusers", "--good", "0.41.0", "--bad", "0.42.1"]
-    assert bisected([*ends, "--metric", "compilation"]).markers == "compilation"
+    named = ["--metric", "compilation", "--perf-device", "cpu"]
+    assert bisected([*ends, *named]).markers == "compilation"
+    assert parsed([*sides, *named], None).markers == "compilation"
 
 
 def test_an_entry_of_a_twin_is_no_orphan(tmp_path: Path) -> None:
