@@ -188,6 +188,9 @@ def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     assert options.head == [str(workspace / "my head"), "transformers"]
     assert options.keyword == NASTY
     assert options.perf_device == "simulated"
+    assert options.warn
+    *_, command = do("compare", "compare", strict="true", **sides)
+    assert "--warn" not in command
     report = workspace / "performance"
     assert options.perf_report == str(report)
     assert (report / "pull-request").read_text() == "4711\n"
@@ -198,6 +201,7 @@ def test_a_comparison_takes_folders_of_the_workspace_and_requirements(
     [
         ({"head": "'my head"}, 'head: "\'my head" has No closing quotation; close the quotation'),
         ({"head": "x", "arguments": '"'}, "arguments: '\"' has No closing quotation; close"),
+        ({"head": "x", "strict": "yes"}, "strict: 'yes' is neither true nor false; give one"),
         ({"head": "x", "report": "a-file"}, "a-file cannot be made (File exists); give another"),
     ],
 )

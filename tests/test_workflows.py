@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from fixtures.scenarios import scenarios
-from fixtures.workloads import WORKLOADS as KNOWN_WORKLOADS
+from fixtures.commands.compare.__main__ import NOTHING, write_comparison
+from fixtures.commands.compare.command_line import parsed
+from fixtures.commands.compare.comparing import Comparing
+from tests.support.fake_side import fake_side, in_process
+from tests.support.scenarios import find_scenario
 
 DOCUMENTED = Path(__file__).parents[1] / "docs/workflows"
 WORKFLOWS = sorted((Path(__file__).parents[1] / ".github/workflows").glob("*.yml"))
@@ -132,48 +136,76 @@ def test_what_comments_runs_nothing_of_the_pull_request() -> None:
         assert "${{" not in step.get("run", "")
 
 
-@pytest.mark.parametrize("number", ["12; rm -rf /", "", "$(id)", "../1", "12 34"])
-def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(
-    number: str, tmp_path: Path
-) -> None:
+Comment = Callable[..., list[str]]
+
+
+@pytest.fixture
+def comment(tmp_path: Path) -> Comment:
+    """Runs the script that comments, beside a `gh` which knows the comments of these numbers."""
     (job,) = COMMENTS["jobs"].values()
     script = job["steps"][-1]["run"]
     said = tmp_path / "said"
-    (tmp_path / "gh").write_text(
-        f'#!/bin/sh\n[ $2 = view ] && echo head-of-$3 || echo "$@" > {said}\n'
-    )
-    (tmp_path / "gh").chmod(0o755)
+    environment = {
+        **os.environ,
+        **{"PATH": f"{tmp_path}:{os.environ['PATH']}", "COMPARED": "head-of-4711", "GH_REPO": "o/r"},
+    }
     (tmp_path / "report").mkdir()
-    (tmp_path / "report" / "summary.md").write_text("text")
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COMPARED": "head-of-4711", "GH_REPO": "o/r"}
-    for given, code, is_said in ((number, 1, False), ("4712", 0, False), ("4711", 0, True)):
-        (tmp_path / "report" / "pull-request").write_text(given + "\n")
-        done = subprocess.run(
-            ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False
+
+    def run(number: str, summary: str, there: Sequence[int] = (), code: int = 0) -> list[str]:
+        numbers = " ".join(map(str, there))
+        (tmp_path / "gh").write_text(
+            f'#!/bin/sh\ncase "$*" in *view*) echo head-of-$3 ;; '
+            f'*paginate*) printf "%s\\n" {numbers} ;; *) echo "$@" >> {said} ;; esac\n'
         )
+        (tmp_path / "gh").chmod(0o755)
+        (tmp_path / "report" / "pull-request").write_text(number + "\n")
+        (tmp_path / "report" / "summary.md").write_text(summary)
+        said.write_text("")
+        command = ["bash", "-e", "-c", script]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=False)
         assert done.returncode == code
-        assert said.exists() == is_said
-    assert said.read_text().startswith("pr comment 4711 --body-file body.md")
-    assert (tmp_path / "body.md").read_text() == "<!-- diffusers-performance -->\ntext"
-    (tmp_path / "gh").write_text(
-        f'#!/bin/sh\ncase "$*" in *view*) echo head-of-$3 ;; *paginate*) echo 9; echo 12 ;; '
-        f'*) echo "$@" > {said} ;; esac\n'
-    )
-    subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=True)
-    words = "api --method PATCH repos/o/r/issues/comments/9 -F body=@body.md"
-    assert said.read_text().strip() == words
+        return said.read_text().splitlines()
+
+    return run
 
 
-def test_the_documented_comparison_is_of_scenarios_that_there_are_and_its_report_is_read() -> None:
+@pytest.mark.parametrize("number", ["12; rm -rf /", "", "$(id)", "../1", "12 34"])
+def test_a_pull_request_s_number_is_a_number_and_that_of_what_was_compared(
+    number: str, comment: Comment
+) -> None:
+    assert comment(number, "1 finding: it", code=1) == []
+    assert comment("4712", "1 finding: it") == []
+    assert comment("4711", "1 finding: it") == ["pr comment 4711 --body-file body.md"]
+
+
+def test_there_is_one_comment_and_none_where_nothing_changed(
+    comment: Comment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    in_process(monkeypatch)
+
+    def summary(head: str) -> str:
+        sides = fake_side("sound", "base"), fake_side(head, "head")
+        compared = Comparing(*sides, ["counts"]).run([find_scenario("storybook", "bf16")])
+        write_comparison(tmp_path, compared, ["base", "head"])
+        return (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+    edited = ["api --method PATCH repos/o/r/issues/comments/9 -F body=@body.md"]
+    changed, equal = summary("more"), summary("sound")
+    assert comment("4711", changed) == ["pr comment 4711 --body-file body.md"]
+    assert (tmp_path / "body.md").read_text() == f"<!-- diffusers-performance -->\n{changed}"
+    assert comment("4711", summary("broken")) == ["pr comment 4711 --body-file body.md"]
+    for unchanged in (equal, NOTHING):
+        assert comment("4711", unchanged) == []
+    for each in (changed, equal, NOTHING):
+        assert comment("4711", each, there=(9, 12)) == edited
+
+
+def test_the_documented_comparison_is_of_what_changed_and_its_report_is_read() -> None:
     (job,), (comments,) = (of["jobs"].values() for of in (COMPARES, COMMENTS))
     (inputs,) = (
         step["with"] for step in job["steps"] if "actions/compare@" in step.get("uses", "")
     )
     declared = content(DOCUMENTED.parents[1] / ".github/actions/compare/action.yml")["inputs"]
-    assert "report" not in inputs
+    assert not inputs.keys() & {"report", "select", "workload"}
     assert comments["steps"][0]["with"]["name"] == declared["report"]["default"]
-    known = {scenario.id for scenario in scenarios(KNOWN_WORKLOADS)}
-    named = re.findall(r"\[(.+?)\]", inputs["select"])
-    assert named
-    assert set(named) <= known
+    assert parsed(["--base", "x", "--head", "x", *inputs["arguments"].split()], None).changed
