@@ -10,7 +10,10 @@ from fixtures import metrics
 from fixtures.metrics import BY_OPTION, METRICS, counts, metric_of, option_of
 from fixtures.settings import REPOSITORY
 
-HELPERS = {"__init__", "metric", "exact", "causes", "counts", "latency_tolerances"}
+HELPERS = {
+    *("__init__", "metric", "exact", "causes", "counts", "latency_tolerances", "limits"),
+    *("case", "quantity", "statistics", "likeness", "image_limits"),
+}
 """Modules that are no metric: what they share."""
 
 

@@ -103,7 +103,7 @@ def test_a_folder_s_name_makes_no_library(path: str, line: str) -> None:
 
 def test_what_the_suite_s_own_code_raised_is_not_put_down_to_a_library() -> None:
     own = "def call_none():\n  None + 1\ndef call_library():\n  call()"
-    functions = library({**LIBRARY, f"{SUITE}/techniques/prompts.py": own})
+    functions = library({**LIBRARY, f"{SUITE}/catalogue/techniques/prompts.py": own})
     for name, line in (
         ("call_none", "(in the suite's own fixtures/catalogue/techniques/prompts.py:2)"),
         ("call_library", "(accelerate/hooks.py:2)"),
