@@ -145,10 +145,8 @@ def comment(tmp_path: Path) -> Comment:
     (job,) = COMMENTS["jobs"].values()
     script = job["steps"][-1]["run"]
     said = tmp_path / "said"
-    environment = {
-        **os.environ,
-        **{"PATH": f"{tmp_path}:{os.environ['PATH']}", "COMPARED": "head-of-4711", "GH_REPO": "o/r"},
-    }
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COMPARED": "head-of-4711", "GH_REPO": "o/r"}
     (tmp_path / "report").mkdir()
 
     def run(number: str, summary: str, there: Sequence[int] = (), code: int = 0) -> list[str]:
