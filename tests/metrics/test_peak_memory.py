@@ -72,6 +72,16 @@ def test_what_is_material_depends_on_the_size(source: MemorySource, peak: int, m
     assert (at_limit.outcome, above.outcome) == (Outcome.PASS, Outcome.REGRESSION)
 
 
+def test_a_peak_that_nothing_measured_is_not_judged_or_missed_where_one_is_stored() -> None:
+    compiled = case(entry=entry(component_peak_bytes={}), compiled=True)
+    unseen = judged_peak(compiled, {})
+    assert unseen.outcome is Outcome.NOT_JUDGED
+    assert unseen.detail == "what compiled code allocates is not seen here"
+    missed = judged_peak(case(), {})
+    assert missed.outcome is Outcome.BROKEN
+    assert "no peak was measured, but" in missed.sentence
+
+
 def test_figures_that_round_to_the_same_are_told_apart_by_their_bytes() -> None:
     on = case(entry=entry(component_peak_bytes={"whole": 10 * GIB}))
     above = judged_peak(replace(on, limits=EXACT), {"whole": 10 * GIB + 1}, "replay")
